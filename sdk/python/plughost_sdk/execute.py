@@ -1,0 +1,305 @@
+"""The author's side of the `execute` contract: tools as functions, one call per process.
+
+Theory of operation: the handshake must be answered before anything is imported that costs time, and the
+json module costs as much as starting Python. The host's handshake is one fixed line, and the reply is
+made of a few plain strings, so both are handled as text; json is imported while the host reads the
+reply. A host that spells its handshake differently is understood too, only a little later.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import stdio
+from .frames.errors import FrameError, FrameTooLarge
+from .frames.lines import LineDecoder, encode
+
+TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, NoReturn
+
+    Tool = Callable[[Any, "Context"], Any]
+
+PROTOCOL_VERSION = "rterm.plugin.v1"
+LINE_LIMIT = 1_048_576  # bytes of one line, either way: the contract's limit
+READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
+USUAL_HANDSHAKE = b'{"type":"handshake","protocol_version":"%s"}' % PROTOCOL_VERSION.encode()
+
+EXIT_OK = 0
+EXIT_CONTRACT_BROKEN = 1  # the host, or whatever started us, does not speak this contract
+EXIT_STARTED_BY_HAND = 2
+
+
+class PluginError(Exception):
+    """Raise it in a tool to answer with an error of your own: a code for programs, a message for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = str(code)
+        self.message = str(message) or self.code
+
+
+class Context:
+    """What the host says about a call. `values` holds all of it; the usual ones are attributes.
+
+    Put into `metadata` whatever should travel beside the output.
+    """
+
+    __slots__ = ("metadata", "request_id", "tool_name", "values")
+
+    def __init__(self, request_id: str, tool_name: str, values: dict[str, Any]) -> None:
+        self.request_id = request_id
+        self.tool_name = tool_name
+        self.values = values
+        self.metadata: dict[str, Any] = {}
+
+    @property
+    def workspace_id(self) -> str:
+        return str(self.values.get("workspace_id", ""))
+
+    @property
+    def widget_id(self) -> str:
+        return str(self.values.get("widget_id", ""))
+
+    @property
+    def repo_root(self) -> str:
+        return str(self.values.get("repo_root", ""))
+
+    @property
+    def role_id(self) -> str:
+        return str(self.values.get("role_id", ""))
+
+    @property
+    def mode_id(self) -> str:
+        return str(self.values.get("mode_id", ""))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.values.get(key, default)
+
+
+class Plugin:
+    """A plugin of the `execute` contract.
+
+    *capabilities* are what this plugin asks for. The host's binding decides what it gets.
+    """
+
+    def __init__(self, name: str, *, version: str, capabilities: Iterable[str] = ()) -> None:
+        self.name = _plain("name", name)
+        self.version = _plain("version", version)
+        self.capabilities = [_plain("capability", each) for each in capabilities]
+        self.tools: dict[str, Tool] = {}
+        if len(set(self.capabilities)) != len(self.capabilities):
+            raise ValueError("a capability is listed twice")
+
+    def tool(self, function: Tool | str) -> Any:
+        """Expose a function `(input, context) -> output` under its own name, or as `@plugin.tool("name")`."""
+        if isinstance(function, str):
+            return lambda actual: self._expose(function, actual)
+        return self._expose(function.__name__, function)
+
+    def _expose(self, name: str, function: Tool) -> Tool:
+        if _plain("tool name", name) in self.tools:
+            raise ValueError(f"the tool {name!r} is defined twice")
+        self.tools[name] = function
+        return function
+
+    def run(self) -> NoReturn:
+        """Serve one call over stdin and stdout, then exit. Started in a terminal, say what this is instead."""
+        if not self.tools:
+            raise ValueError(
+                f"the plugin {self.name!r} exposes no tools: decorate a function with @plugin.tool"
+            )
+        if stdio.is_terminal():
+            sys.stderr.write(self._introduction())
+            sys.exit(EXIT_STARTED_BY_HAND)
+        sys.exit(_Conversation(self, *stdio.claim()).serve())
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what the handshake says about this plugin."""
+        manifest: dict[str, Any] = {
+            "plugin_id": self.name,
+            "plugin_version": self.version,
+            "protocol_version": PROTOCOL_VERSION,
+            "exposed_tools": list(self.tools),
+        }
+        if self.capabilities:
+            manifest["capabilities"] = self.capabilities
+        return manifest
+
+    def handle(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer one decoded request with the response to send: the whole plugin without its wire."""
+        context = Context(
+            str(request.get("request_id", "")),
+            str(request.get("tool_name", "")),
+            request.get("context") or {},
+        )
+        function = self.tools.get(context.tool_name)
+        if function is None:
+            return _error(
+                context.request_id, "unknown_tool", f"{self.name} has no tool {context.tool_name!r}"
+            )
+        try:
+            output = function(request.get("input", {}), context)
+        except PluginError as error:
+            return _error(context.request_id, error.code, error.message)
+        except Exception as error:
+            _print_traceback()
+            return _error(context.request_id, "tool_failed", f"{type(error).__name__}: {error}")
+        response = {
+            "type": "response",
+            "request_id": context.request_id,
+            "status": "ok",
+            "output": output,
+        }
+        if context.metadata:
+            response["metadata"] = context.metadata
+        return response
+
+    def _introduction(self) -> str:
+        script = os.path.basename(sys.argv[0]) or "this file"
+        return (
+            f"{self.name} {self.version} is a plughost plugin (contract: execute). A host starts it; it does not\n"
+            f"run by itself. Tools: {', '.join(self.tools)}.\n\n"
+            f"Call one:     plughost call --contract execute {next(iter(self.tools))} '{{}}' -- python {script}\n"
+            f"Check it:     plughost check --contract execute -- python {script}\n"
+        )
+
+
+class _Conversation:
+    """The two lines in and the two lines out."""
+
+    def __init__(self, plugin: Plugin, read: int, write: int) -> None:
+        self._plugin = plugin
+        self._read, self._write = read, write
+        self._lines = LineDecoder(LINE_LIMIT)
+
+    def serve(self) -> int:
+        try:
+            return self._exchange()
+        except FrameError as error:
+            return _broken(str(error))
+        except OSError as error:
+            return _broken(f"the host is gone ({error})")
+
+    def _exchange(self) -> int:
+        line = self._next_line()
+        if line is None:
+            return EXIT_OK
+        problem = _not_a_handshake(line)
+        if problem:
+            return _broken(problem)
+        self._send(_handshake_reply(self._plugin))
+        import json  # now, while the host reads the reply
+
+        line = self._next_line()
+        if line is None:
+            return EXIT_OK  # a spare that was not needed
+        try:
+            request = json.loads(line.decode())
+        except ValueError as error:
+            return _broken(f"the request is not JSON: {error}")
+        if not isinstance(request, dict) or request.get("type") != "request":
+            return _broken("the line after the handshake is not a request")
+        self._respond(self._plugin.handle(request))
+        return EXIT_OK
+
+    def _respond(self, response: dict[str, Any]) -> None:
+        try:
+            body = _to_json(response)
+        except (ValueError, TypeError, RecursionError) as error:
+            _print_traceback()
+            body = _to_json(
+                _error(
+                    response["request_id"],
+                    "output_not_json",
+                    f"the output cannot be sent as JSON: {error}",
+                )
+            )
+        try:
+            self._send(body)
+        except FrameTooLarge as error:
+            self._send(_to_json(_error(response["request_id"], "output_too_large", str(error))))
+
+    def _next_line(self) -> bytes | None:
+        while (line := self._lines.next_frame()) is None:
+            data = os.read(self._read, READ_SIZE)
+            if data:
+                self._lines.receive_data(data)
+                continue
+            self._lines.receive_eof()
+            return self._lines.next_frame()
+        return line
+
+    def _send(self, body: bytes) -> None:
+        stdio.write_all(self._write, encode(body, LINE_LIMIT))
+
+
+def _plain(what: str, value: str) -> str:
+    if not value or value != value.strip():
+        raise ValueError(f"the {what} must be a non-empty string without surrounding blanks, not {value!r}")
+    return value
+
+
+def _not_a_handshake(line: bytes) -> str | None:
+    """Say what is wrong with the host's first line, or None."""
+    if line == USUAL_HANDSHAKE:
+        return None
+    import json
+
+    try:
+        message = json.loads(line.decode())
+    except ValueError as error:
+        return f"the first line is not JSON: {error}"
+    if not isinstance(message, dict) or message.get("type") != "handshake":
+        return "the first line is not a handshake"
+    # Another protocol version is the host's to judge: it compares it with the one in the reply.
+    return None
+
+
+def _handshake_reply(plugin: Plugin) -> bytes:
+    manifest = plugin.manifest()
+    texts = [plugin.name, plugin.version, *plugin.tools, *plugin.capabilities]
+    if all(_needs_no_escape(text) for text in texts):
+        fields = ",".join(f'"{key}":{_literal(value)}' for key, value in manifest.items())
+        return f'{{"type":"handshake","manifest":{{{fields}}}}}'.encode()
+    return _to_json({"type": "handshake", "manifest": manifest})
+
+
+def _needs_no_escape(text: str) -> bool:
+    return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
+
+
+def _literal(value: str | list[str]) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    return "[" + ",".join(f'"{each}"' for each in value) + "]"
+
+
+def _to_json(value: Any) -> bytes:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _error(request_id: str, code: str, message: str) -> dict[str, Any]:
+    text = message if message.strip() else code
+    return {
+        "type": "response",
+        "request_id": request_id,
+        "status": "error",
+        # An exception's text may hold lone surrogates, which no UTF-8 line can carry.
+        "error": {"code": code, "message": text.encode("utf-8", "replace").decode()},
+    }
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _broken(why: str) -> int:
+    sys.stderr.write(f"plughost-sdk: {why}\n")
+    return EXIT_CONTRACT_BROKEN

@@ -1,0 +1,126 @@
+"""Content-Length: an ASCII header block, a blank line, then that many bytes. Does not look inside them.
+
+Strict where leniency would let two readers disagree: CRLF only, one Content-Length and no other header,
+plain ASCII digits. `int()` would take `+5`, `1_000` and the digits of other scripts; this does not.
+"""
+
+from __future__ import annotations
+
+from .buffer import Buffer
+from .errors import FrameError, FrameTooLarge, TruncatedFrame
+
+HEADER_LIMIT = 8192  # bytes of a whole header block, line ends and blank line included
+LONGEST_NUMBER = 20  # digits of 2**64: longer ones are refused before they are turned into a number
+_BLANKS = b" \t\r"
+
+
+def encode(body: bytes, limit: int) -> bytes:
+    """Return *body* behind its header block. Raises FrameTooLarge if it is longer than *limit* bytes."""
+    if len(body) > limit:
+        raise FrameTooLarge(f"a body of {len(body)} bytes is over the limit of {limit}")
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class ContentLengthDecoder:
+    """Turns bytes into bodies of at most *limit* bytes behind header blocks of at most *header_limit*."""
+
+    __slots__ = (
+        "_buffer",
+        "_eof",
+        "_failure",
+        "_header_bytes",
+        "_length",
+        "_size",
+        "header_limit",
+        "limit",
+    )
+
+    def __init__(self, limit: int, header_limit: int = HEADER_LIMIT) -> None:
+        self.limit = limit
+        self.header_limit = header_limit
+        self._buffer = Buffer()
+        self._header_bytes = 0  # of the block being read, whole lines only
+        self._length = -1  # what the block being read has promised, or -1
+        self._size = -1  # of the body being read, or -1 while reading a header block
+        self._eof = False
+        self._failure: FrameError | None = None
+
+    @property
+    def pending(self) -> int:
+        """Bytes received and not yet returned as a frame."""
+        return len(self._buffer) + self._header_bytes
+
+    @property
+    def scanned(self) -> int:
+        """Bytes searched for line ends so far; bodies are never searched."""
+        return self._buffer.scanned
+
+    def receive_data(self, data: bytes) -> None:
+        self._buffer.append(data)
+
+    def receive_eof(self) -> None:
+        self._eof = True
+
+    def next_frame(self) -> bytes | None:
+        """Return the next body, or None if there is none yet.
+
+        Raises FrameError for a header that is not ours, FrameTooLarge for one that promises too much,
+        TruncatedFrame for an end of stream inside a frame, and the same again ever after.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._size < 0 and not self._read_header():
+            self._expect_more()
+            return None
+        if len(self._buffer) < self._size:
+            self._expect_more()
+            return None
+        size, self._size, self._header_bytes = self._size, -1, 0
+        return self._buffer.take(size)
+
+    def _read_header(self) -> bool:
+        """Read header lines as far as they go; True once the blank line was seen."""
+        while True:
+            at = self._buffer.find(b"\n")
+            if self._header_bytes + (len(self._buffer) if at < 0 else at + 1) > self.header_limit:
+                self._fail(FrameTooLarge(f"a header block is over {self.header_limit} bytes"))
+            if at < 0:
+                return False
+            line = self._buffer.take(at, drop=1)
+            self._header_bytes += at + 1
+            if not line.endswith(b"\r"):
+                self._fail(FrameError(f"a header line does not end in CRLF: {line[:80]!r}"))
+            if line == b"\r":
+                self._end_header()
+                return True
+            self._read_field(line[:-1])
+
+    def _read_field(self, line: bytes) -> None:
+        name, colon, value = line.partition(b":")
+        if not colon:
+            self._fail(FrameError(f"a header line has no colon: {line[:80]!r}"))
+        if name.strip(_BLANKS).lower() != b"content-length":
+            self._fail(FrameError(f"a header other than Content-Length: {line[:80]!r}"))
+        if self._length >= 0:
+            self._fail(FrameError("Content-Length is given twice"))
+        digits = value.strip(_BLANKS)
+        if not digits.isdigit() or len(digits) > LONGEST_NUMBER:
+            self._fail(FrameError(f"Content-Length is not a plain number: {digits[:80]!r}"))
+        self._length = int(digits)
+
+    def _end_header(self) -> None:
+        if self._length < 0:
+            self._fail(FrameError("a header block has no Content-Length"))
+        if self._length > self.limit:
+            self._fail(FrameTooLarge(f"a body of {self._length} bytes is over the limit of {self.limit}"))
+        self._size, self._length = self._length, -1
+
+    def _expect_more(self) -> None:
+        if self._eof and (self.pending or self._size >= 0):
+            where = "header" if self._size < 0 else "body"
+            self._fail(TruncatedFrame(f"the stream ended inside a frame's {where}"))
+
+    def _fail(self, failure: FrameError) -> None:
+        self._buffer.clear()
+        self._failure = failure
+        raise failure

@@ -1,0 +1,95 @@
+"""plughost runs anyone's plugin in its own process.
+
+    async with plughost.Host() as host:                  # or: with plughost.blocking.Host() as host:
+        greeter = await host.add("examples/execute/greeter")
+        print(await greeter.call("greet", {"name": "Ada"}))
+
+Importing this package is cheap: each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import blocking as blocking
+    from .autopsy import Autopsy as Autopsy
+    from .autopsy import ExitStatus as ExitStatus
+    from .contracts.execute.host import Result as Result
+    from .contracts.execute.messages import Manifest as Manifest
+    from .errors import HostClosed as HostClosed
+    from .errors import LocalProtocolError as LocalProtocolError
+    from .errors import ManifestError as ManifestError
+    from .errors import PlughostError as PlughostError
+    from .errors import ProtocolError as ProtocolError
+    from .errors import RemoteError as RemoteError
+    from .errors import RemoteProtocolError as RemoteProtocolError
+    from .errors import Unsupported as Unsupported
+    from .failures import CapabilityNotAllowed as CapabilityNotAllowed
+    from .failures import CapabilityNotDeclared as CapabilityNotDeclared
+    from .failures import FailureCode as FailureCode
+    from .failures import HandshakeFailed as HandshakeFailed
+    from .failures import LaunchFailed as LaunchFailed
+    from .failures import MalformedResponse as MalformedResponse
+    from .failures import PluginCrashed as PluginCrashed
+    from .failures import PluginFailure as PluginFailure
+    from .failures import PluginTimeout as PluginTimeout
+    from .failures import ProtocolVersionMismatch as ProtocolVersionMismatch
+    from .failures import Stage as Stage
+    from .failures import ToolNotExposed as ToolNotExposed
+    from .host.asyncio_host import Host as Host
+    from .host.asyncio_host import Plugin as Plugin
+    from .host.events import Event as Event
+    from .manifest.binding import Binding as Binding
+    from .manifest.binding import Limits as Limits
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "blocking": ("blocking",),
+    "autopsy": ("Autopsy", "ExitStatus"),
+    "contracts.execute.host": ("Result",),
+    "contracts.execute.messages": ("Manifest",),
+    "errors": (
+        "HostClosed",
+        "LocalProtocolError",
+        "ManifestError",
+        "PlughostError",
+        "ProtocolError",
+        "RemoteError",
+        "RemoteProtocolError",
+        "Unsupported",
+    ),
+    "failures": (
+        "CapabilityNotAllowed",
+        "CapabilityNotDeclared",
+        "FailureCode",
+        "HandshakeFailed",
+        "LaunchFailed",
+        "MalformedResponse",
+        "PluginCrashed",
+        "PluginFailure",
+        "PluginTimeout",
+        "ProtocolVersionMismatch",
+        "Stage",
+        "ToolNotExposed",
+    ),
+    "host.asyncio_host": ("Host", "Plugin"),
+    "host.events": ("Event",),
+    "manifest.binding": ("Binding", "Limits"),
+}
+
+__all__ = sorted({name for names in _HOMES.values() for name in names} | {"__version__"})
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            module = import_module(f".{home}", __name__)
+            return module if home == name else getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,140 @@
+"""The host's verbs over an `execute` session: what a binding demands, and what an outcome means to a caller.
+
+It neither starts nor waits for anything: drivers do.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from ... import diagnosis
+from ...autopsy import Autopsy
+from ...errors import LocalProtocolError, RemoteError
+from ...failures import EXPLANATIONS, FailureCode, PluginFailure, Stage
+from ...manifest.binding import Binding
+from ..base import Evidence, Fault
+from .messages import Manifest
+from .session import Call, ExecuteSession, Terms, prepare
+
+CONTRACT = "execute"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call brought back."""
+
+    output: Any
+    metadata: dict[str, Any] = field(default_factory=dict)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    manifest: Manifest | None = None
+
+
+def terms(binding: Binding) -> Terms:
+    """Return what *binding* demands of a conversation."""
+    if binding.contract != CONTRACT:
+        raise LocalProtocolError(f"{binding.name} is bound to the contract {binding.contract!r}, not execute")
+    limits = binding.limits
+    return Terms(
+        name=binding.name,
+        allow=binding.allow,
+        timeout_s=limits.timeout_s,
+        handshake_s=limits.handshake_s,
+        teardown_s=limits.teardown_s,
+        line_bytes=limits.line_bytes,
+        strict=binding.execute.strict,
+    )
+
+
+def call(binding: Binding, tool: str, input: Any, context: dict[str, Any] | None) -> Call:
+    """Return the request for *tool*, ready to send. Raises LocalProtocolError if it cannot be sent."""
+    request_id = f"plugin_req_{secrets.token_hex(8)}"
+    arguments = {} if input is None else input
+    return prepare(tool, arguments, context or {}, request_id, binding.limits.line_bytes)
+
+
+def conclude(binding: Binding, session: ExecuteSession, evidence: Evidence) -> Result:
+    """Return what a settled session brought. Raises PluginFailure or RemoteError."""
+    plugin = session.manifest.plugin_id if session.manifest is not None else binding.name
+    if session.fault is not None:
+        raise failure(plugin or "plugin", session.fault, session, evidence)
+    assert session.answer is not None
+    if session.answer.error is not None:
+        raise RemoteError(plugin, session.answer.error.code, session.answer.error.message)
+    return Result(
+        output=session.answer.output,
+        metadata=session.answer.metadata,
+        timings_ms=timings(session),
+        warnings=_warnings(session, evidence),
+        manifest=session.manifest,
+    )
+
+
+def failure(plugin: str, fault: Fault, session: ExecuteSession | None, evidence: Evidence) -> PluginFailure:
+    """Return the exception for *fault*, with everything that is known about it."""
+    found = diagnosis.Findings(
+        code=fault.code,
+        stage=fault.stage,
+        plugin=plugin,
+        command=evidence.command,
+        exit=evidence.exit,
+        rung=evidence.rung,
+        stderr=evidence.stderr_tail,
+        last_in=diagnosis.last_received(evidence.frames),
+        limit=fault.limit,
+    )
+    autopsy = Autopsy(
+        stage=fault.stage,
+        hint=fault.hint or diagnosis.advise(found),
+        delivered=session.delivered if session is not None else False,
+        exit=evidence.exit,
+        rung=evidence.rung,
+        limit=fault.limit,
+        stderr_tail=evidence.stderr_tail,
+        frames=evidence.frames,
+        timings_ms=timings(session) if session is not None else {},
+        survivors=evidence.survivors,
+        command=evidence.command,
+    )
+    message = fault.message
+    unanswered = fault.code is FailureCode.CRASHED and fault.stage is not Stage.TEARDOWN
+    if unanswered and evidence.exit is not None and evidence.rung is None:
+        # The end of its output is often noticed a moment before its exit. The exit tells more.
+        message = f"it ended with {evidence.exit.meaning} {fault.when}"
+    answer = session.answer.output if session is not None and session.answer is not None else None
+    return EXPLANATIONS[fault.code].failure(plugin, message, autopsy, answer)
+
+
+# Which two marks of a session bound each stage. A spare's handshake was over before its call began.
+_STAGES = {
+    "launch": ("started", "spawned"),
+    "handshake": ("spawned", "shaken"),
+    "execute": ("shaken", "answered"),
+    "teardown": ("answered", "exited"),
+}
+
+
+def timings(session: ExecuteSession) -> dict[str, float]:
+    """Return how long each stage took, and the whole call, in milliseconds."""
+    marks = session.marks
+    spans = {
+        stage: (marks[end] - max(marks[start], marks.get("called", 0.0) if stage == "execute" else 0.0))
+        * 1000
+        for stage, (start, end) in _STAGES.items()
+        if start in marks and end in marks
+    }
+    if "called" in marks and "exited" in marks:
+        spans["total"] = (marks["exited"] - marks["called"]) * 1000
+    return {stage: round(ms, 3) for stage, ms in spans.items()}
+
+
+def _warnings(session: ExecuteSession, evidence: Evidence) -> tuple[str, ...]:
+    found = []
+    if session.trailing:
+        found.append(f"{session.trailing} bytes on stdout after the answer were ignored")
+    for survivor in evidence.survivors:
+        fate = "it was ended" if survivor.ended else "it was left running"
+        found.append(f"process {survivor.pid} ({survivor.command}) outlived the plugin; {fate}")
+    return tuple(found)

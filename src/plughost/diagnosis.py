@@ -1,0 +1,97 @@
+"""Evidence to advice: the next step that fits what was seen, or the table's usual one. Finds nothing out itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .autopsy import ExitStatus, WireFrame
+from .failures import EXPLANATIONS, FailureCode, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a rule may look at."""
+
+    code: FailureCode
+    stage: Stage
+    plugin: str
+    command: tuple[str, ...]
+    exit: ExitStatus | None
+    rung: str | None
+    stderr: str
+    last_in: str  # the beginning of the last frame the plugin sent
+    limit: str | None
+
+
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+
+
+def _missing_module(found: Findings) -> str | None:
+    missing = _NO_MODULE.search(found.stderr)
+    if missing is None:
+        return None
+    package = missing[1].split(".")[0].replace("plughost_sdk", "plughost-sdk")
+    return (
+        f"The plugin's Python lacks {missing[1]!r}. Install {package} there, or name the interpreter of "
+        f"the right environment in `command`."
+    )
+
+
+def _speaks_content_length(found: Findings) -> str | None:
+    if not found.last_in.lower().startswith("content-length:"):
+        return None
+    return "It frames its messages with Content-Length. Is it a `duplex` plugin? Then say so in `contract`."
+
+
+def _prints_to_stdout(found: Findings) -> str | None:
+    wrong = found.code is FailureCode.MALFORMED_RESPONSE and found.last_in
+    if not wrong or found.last_in.startswith(("{", "[")) or found.limit is not None:
+        return None
+    return (
+        f"It wrote {found.last_in[:60]!r} to stdout, which carries protocol lines only. "
+        f"Print to stderr; plugins made with plughost-sdk do so by themselves."
+    )
+
+
+def _out_of_memory(found: Findings) -> str | None:
+    if "MemoryError" in found.stderr or "out of memory" in found.stderr.lower():
+        return (
+            "It ran out of memory: raise `limits.memory_mb` in the binding, or let it work in smaller pieces."
+        )
+    if found.exit is not None and found.exit.signal_name == "SIGKILL" and found.rung is None:
+        return "Something outside killed it, most often the kernel when memory runs out: `dmesg` tells."
+    return None
+
+
+def _buffers_its_reply(found: Findings) -> str | None:
+    if found.code is not FailureCode.TIMEOUT or found.stage is not Stage.HANDSHAKE or found.last_in:
+        return None
+    return (
+        "It wrote nothing at all. Does it flush stdout after each line, and read its input line by line? "
+        "`plughost doctor` tries it out."
+    )
+
+
+_RULES: tuple[Callable[[Findings], str | None], ...] = (
+    _missing_module,
+    _speaks_content_length,
+    _out_of_memory,
+    _prints_to_stdout,
+    _buffers_its_reply,
+)
+
+
+def advise(found: Findings) -> str:
+    """Return the next step for the person who reads about this failure."""
+    for rule in _RULES:
+        advice = rule(found)
+        if advice is not None:
+            return advice
+    usual = EXPLANATIONS[found.code].hint
+    return usual.format(plugin=found.plugin or "PLUGIN", command=" ".join(found.command))
+
+
+def last_received(frames: tuple[WireFrame, ...]) -> str:
+    return next((frame.head for frame in reversed(frames) if frame.direction == "in"), "")

@@ -1,0 +1,64 @@
+"""Every exception of plughost, and whose fault each one is.
+
+PlughostError
+├── ProtocolError
+│   ├── LocalProtocolError       we, or the application, broke the contract: nothing was sent
+│   └── RemoteProtocolError      the plugin broke it: the session is over
+├── PluginFailure                the plugin failed: one of nine codes, with an autopsy
+│   ├── LaunchFailed  HandshakeFailed  PluginTimeout  PluginCrashed  MalformedResponse
+│   └── ToolNotExposed  ProtocolVersionMismatch  CapabilityNotDeclared  CapabilityNotAllowed
+├── RemoteError                  the plugin answered, and its answer is an error
+├── ManifestError                a binding or manifest is wrong: file, key and remedy
+├── HostClosed                   the host, or this plugin's handle, was closed
+└── Unsupported                  this system cannot do it; never done silently by halves
+
+The classes under PluginFailure are in `failures`, beside the table that explains them.
+"""
+
+from __future__ import annotations
+
+
+class PlughostError(Exception):
+    """The root of everything that plughost raises on purpose."""
+
+
+class ProtocolError(PlughostError):
+    """A contract was broken. Raised only as one of its two subclasses, which say by whom."""
+
+
+class LocalProtocolError(ProtocolError):
+    """We were about to break the contract. Nothing was sent."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The plugin broke the contract."""
+
+
+class RemoteError(PlughostError):
+    """The plugin answered with an error of its own: *code* for programs, *message* for people."""
+
+    def __init__(self, plugin: str, code: str, message: str) -> None:
+        super().__init__(f"{plugin}: {message} ({code})" if code else f"{plugin}: {message}")
+        self.plugin = plugin
+        self.code = code
+        self.message = message
+
+
+class ManifestError(PlughostError):
+    """A file that describes a plugin is wrong: where, what, and what to do about it."""
+
+    def __init__(self, source: str, key: str, problem: str, remedy: str) -> None:
+        at = f"{source}: {key}" if key else source
+        super().__init__(f"{at}: {problem}. {remedy}")
+        self.source = source
+        self.key = key
+        self.problem = problem
+        self.remedy = remedy
+
+
+class HostClosed(PlughostError):
+    """The host was closed, so no plugin can be called any more."""
+
+
+class Unsupported(PlughostError):
+    """This system cannot do what was asked for."""

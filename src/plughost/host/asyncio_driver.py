@@ -1,0 +1,112 @@
+"""Links on an asyncio loop: descriptors by `add_reader`, one timer for all deadlines. Works on uvloop too.
+
+Theory of operation. asyncio's own subprocess support is not used: its `wait()` waits for the pipes as well,
+and its transports read with buffers that cost twenty times as much. A timer per call would halve the
+throughput, so all links share one, set to the earliest deadline among them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from ..process.link import Link
+
+
+class AsyncioDriver:
+    """Watches links on the running loop. It belongs to that loop."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._clock = clock
+        self._links: set[Link] = set()
+        self._waiters: dict[Link, list[tuple[asyncio.Future[None], Callable[[], bool]]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    # The watcher that links see
+
+    def watch(self, fd: int, on_ready: Callable[[], None]) -> None:
+        self._loop.add_reader(fd, on_ready)
+
+    def watch_writable(self, fd: int, on_ready: Callable[[], None]) -> None:
+        self._loop.add_writer(fd, on_ready)
+
+    def unwatch(self, fd: int) -> None:
+        self._loop.remove_reader(fd)
+
+    def unwatch_writable(self, fd: int) -> None:
+        self._loop.remove_writer(fd)
+
+    # What hosts use
+
+    def adopt(self, link: Link, on_finished: Callable[[Link], None]) -> None:
+        """Run *link* until its process is gone, then call *on_finished*."""
+
+        def changed() -> None:
+            if link.finished and link in self._links:
+                self._links.discard(link)
+                on_finished(link)
+            self._wake(link)
+            self._schedule(link)
+
+        self._links.add(link)
+        link.on_change = changed
+        link.start()
+
+    async def until(self, link: Link, reached: Callable[[], bool]) -> None:
+        """Wait until *reached*, which is asked again whenever *link* changes. Its deadlines bound the wait."""
+        if reached():
+            return
+        future: asyncio.Future[None] = self._loop.create_future()
+        waiter = (future, reached)
+        self._waiters.setdefault(link, []).append(waiter)
+        try:
+            await future
+        finally:
+            waiters = self._waiters[link]
+            waiters.remove(waiter)
+            if not waiters:
+                del self._waiters[link]
+
+    def _wake(self, link: Link) -> None:
+        for future, reached in self._waiters.get(link, ()):
+            if not future.done() and reached():
+                future.set_result(None)
+
+    # The one timer
+
+    def _schedule(self, link: Link) -> None:
+        deadline = link.next_deadline()
+        if deadline is not None and (self._timer is None or deadline < self._timer_at):
+            self._set_timer(deadline)
+
+    def _set_timer(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = self._loop.call_later(max(0.0, at - self._clock()), self._sweep)
+
+    def _sweep(self) -> None:
+        self._timer = None
+        now = self._clock()
+        earliest: float | None = None
+        for link in tuple(self._links):
+            deadline = link.next_deadline()
+            if deadline is not None and deadline <= now:
+                link.on_tick(now)
+                deadline = link.next_deadline()
+            if deadline is not None and (earliest is None or deadline < earliest):
+                earliest = deadline
+        if earliest is not None and (self._timer is None or earliest < self._timer_at):
+            self._set_timer(earliest)
+
+    def stop(self) -> None:
+        """Forget the timer; every link must have finished."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,241 @@
+"""The host for asyncio: `Host` and its plugins. It waits; what to wait for is decided by the sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import warnings
+import weakref
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from ..contracts.base import Rung
+from ..contracts.execute import host as execute
+from ..contracts.execute.messages import Manifest
+from ..contracts.execute.states import State
+from ..errors import HostClosed, LocalProtocolError
+from ..manifest.binding import Binding
+from ..process.launcher import Launcher
+from ..process.link import Link
+from .asyncio_driver import AsyncioDriver
+from .engine import Engine, ExecuteLink
+from .events import Event, EventQueue, Listener
+from .pool import Pool
+
+
+class Host:
+    """Runs plugins in processes of their own.
+
+    Use it as `async with plughost.Host() as host:`. Leaving the block, or `aclose`, ends every process.
+    """
+
+    def __init__(
+        self,
+        *,
+        launcher: Launcher | None = None,
+        on_event: Listener | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = Engine(launcher, clock, on_event)
+        self._driver: AsyncioDriver | None = None
+        self._plugins: list[Plugin] = []
+        self._closing: asyncio.Task[None] | None = None
+        self._end_events = asyncio.Event()
+        self._abort = weakref.finalize(self, Engine.abort, self._engine)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        if self._abort.alive and self._engine.links:
+            warnings.warn("a plughost.Host was not closed", ResourceWarning, source=self, stacklevel=2)
+
+    async def add(self, plugin: str | os.PathLike[str] | Binding) -> Plugin:
+        """Return a handle for *plugin*: a directory, a binding file, a name in plughost.toml, or a Binding.
+
+        Nothing is started yet, except the spares that the binding asks for.
+        Raises ManifestError if there is no such plugin, or its binding is wrong.
+        """
+        added = Plugin(self._engine, self._on_this_loop(), self._engine.bind(plugin))
+        self._plugins.append(added)
+        return added
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Yield everything that happens from now on, until the host is closed.
+
+        A reader that falls far behind loses the oldest events, and is told how many.
+        """
+        queue, more = EventQueue(), asyncio.Event()
+
+        def listen(event: Event) -> None:
+            queue.put(event)
+            more.set()
+
+        unsubscribe = self._engine.bus.subscribe(listen)
+        ended = asyncio.ensure_future(self._end_events.wait())
+        try:
+            while True:
+                while (event := queue.take()) is not None:
+                    yield event
+                if self._end_events.is_set():
+                    return
+                more.clear()
+                waiting = asyncio.ensure_future(more.wait())
+                await asyncio.wait({waiting, ended}, return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+        finally:
+            ended.cancel()
+            unsubscribe()
+
+    async def aclose(self) -> None:
+        """End every plugin and let go of everything. Idempotent, from any task; bounded by the bindings' limits."""
+        if self._closing is None:
+            self._engine.closed = True
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(plugin.close() for plugin in self._plugins))
+        if self._driver is not None:
+            self._driver.stop()
+        self._engine.launcher.close()
+        self._abort.detach()
+        self._end_events.set()
+
+    def _on_this_loop(self) -> AsyncioDriver:
+        if self._driver is None:
+            self._driver = AsyncioDriver(self._engine.clock)
+        elif self._driver.loop is not asyncio.get_running_loop():
+            raise LocalProtocolError("this host belongs to another event loop")
+        return self._driver
+
+
+class Plugin:
+    """A plugin of the `execute` contract, by way of `Host.add`. Each call is a process of its own."""
+
+    def __init__(self, engine: Engine, driver: AsyncioDriver, binding: Binding) -> None:
+        execute.terms(binding)  # raises for another contract
+        self.binding = binding
+        self._engine = engine
+        self._driver = driver
+        self._links: set[ExecuteLink] = set()
+        self._closed = False
+        self._pool = Pool(engine, binding, lambda: driver, self._dismiss, self._adopt)
+        self._pool.refill()
+
+    @property
+    def name(self) -> str:
+        return self.binding.name
+
+    async def call(
+        self,
+        tool: str,
+        input: Any = None,
+        *,
+        context: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Call *tool* and return its output.
+
+        *timeout* is in seconds, for the whole invocation; the binding's `timeout_s` otherwise.
+        Raises PluginFailure, RemoteError for the plugin's own error, LocalProtocolError if the request cannot
+        be sent, HostClosed.
+        """
+        return (await self.invoke(tool, input, context=context, timeout=timeout)).output
+
+    async def invoke(
+        self,
+        tool: str,
+        input: Any = None,
+        *,
+        context: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> execute.Result:
+        """Call *tool* and return its output with metadata, timings and warnings. Raises like `call`."""
+        self._check_open()
+        request = execute.call(self.binding, tool, input, context)
+        began = self._engine.clock()
+        link = self._pool.take()
+        link.conversation.execute(request, began, timeout)
+        link.pump()
+        self._pool.refill()
+        await self._finished(link)
+        result = self._engine.conclude(link)
+        self._pool.note_success()
+        return result
+
+    async def describe(self) -> Manifest:
+        """Start the plugin, shake hands, and return what it says about itself. Raises PluginFailure."""
+        self._check_open()
+        link = self._pool.take()
+        try:
+            await self._until(link, lambda: link.finished or link.conversation.state is not State.HANDSHAKING)
+        finally:
+            link.conversation.retire()
+            link.pump()
+        await self._finished(link)
+        if link.conversation.fault is not None:
+            self._engine.conclude(link)
+        assert link.conversation.manifest is not None
+        return link.conversation.manifest
+
+    async def close(self) -> None:
+        """End every process of this plugin; calls in progress raise HostClosed. Idempotent; bounded."""
+        self._closed = True
+        self._pool.clear()
+        for link in tuple(self._links):
+            link.end(Rung.TERMINATE if link.conversation.state is State.EXECUTING else Rung.CLOSE_STDIN)
+        for link in tuple(self._links):
+            await self._gone(link)
+
+    def _check_open(self) -> None:
+        if self._closed or self._engine.closed:
+            raise HostClosed(f"{self.name} is closed")
+
+    def _adopt(self, link: ExecuteLink) -> None:
+        self._links.add(link)
+        self._driver.adopt(link, partial(self._forget, link))
+
+    def _forget(self, link: ExecuteLink, _: Link) -> None:
+        self._links.discard(link)
+        self._engine.finish(link)
+
+    def _dismiss(self, link: ExecuteLink) -> None:
+        link.conversation.retire()
+        link.pump()
+
+    async def _until(self, link: ExecuteLink, reached: Callable[[], bool]) -> None:
+        try:
+            await self._driver.until(link, reached)
+        except asyncio.CancelledError:
+            link.end(Rung.KILL)
+            await self._gone(link)
+            raise
+
+    async def _finished(self, link: ExecuteLink) -> None:
+        await self._until(link, lambda: link.finished)
+        if self._closed:
+            raise HostClosed(f"{self.name} was closed during the call")
+
+    async def _gone(self, link: ExecuteLink) -> None:
+        """Wait for the process to be gone, however often we are cancelled: the ladder bounds it."""
+        cancelled = False
+        while not link.finished:
+            gone = asyncio.ensure_future(self._driver.until(link, lambda: link.finished))
+            try:
+                await asyncio.shield(gone)
+            except asyncio.CancelledError:
+                cancelled = True
+        if cancelled:
+            raise asyncio.CancelledError

@@ -1,0 +1,214 @@
+"""The host for ordinary code: the same verbs as the asyncio host, worked on the caller's own thread.
+
+Threads may share a host: each call is a process of its own, and the thread that made it does its work.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from ..contracts.base import Rung
+from ..contracts.execute import host as execute
+from ..contracts.execute.messages import Manifest
+from ..contracts.execute.states import State
+from ..errors import HostClosed
+from ..manifest.binding import Binding
+from ..process.launcher import Launcher
+from .engine import Engine, ExecuteLink
+from .events import Listener
+from .poll_driver import PollDriver
+from .pool import Pool
+
+
+class Host:
+    """Runs plugins in processes of their own, for code without an event loop.
+
+    Use it as `with plughost.blocking.Host() as host:`. Leaving the block, or `close`, ends every process.
+    """
+
+    def __init__(
+        self,
+        *,
+        launcher: Launcher | None = None,
+        on_event: Listener | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = Engine(launcher, clock, on_event)
+        self._plugins: list[Plugin] = []
+        self._abort = weakref.finalize(self, Engine.abort, self._engine)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._abort.alive and self._engine.links:
+            warnings.warn(
+                "a plughost.blocking.Host was not closed",
+                ResourceWarning,
+                source=self,
+                stacklevel=2,
+            )
+
+    def add(self, plugin: str | os.PathLike[str] | Binding) -> Plugin:
+        """Return a handle for *plugin*: a directory, a binding file, a name in plughost.toml, or a Binding.
+
+        Nothing is started yet, except the spares that the binding asks for.
+        Raises ManifestError if there is no such plugin, or its binding is wrong.
+        """
+        added = Plugin(self._engine, self._engine.bind(plugin))
+        self._plugins.append(added)
+        return added
+
+    def close(self) -> None:
+        """End every plugin and let go of everything. Idempotent, from any thread; bounded by the bindings' limits."""
+        self._engine.closed = True
+        for plugin in tuple(self._plugins):
+            plugin.close()
+        self._engine.launcher.close()
+        self._abort.detach()
+
+
+class Plugin:
+    """A plugin of the `execute` contract, by way of `Host.add`. Each call is a process of its own."""
+
+    def __init__(self, engine: Engine, binding: Binding) -> None:
+        execute.terms(binding)  # raises for another contract
+        self.binding = binding
+        self._engine = engine
+        self._closed = False
+        self._changed = threading.Condition()
+        self._running: set[ExecuteLink] = set()  # worked on by the thread that called
+        self._drivers: dict[ExecuteLink, PollDriver] = {}
+        self._pool = Pool(engine, binding, self._new_driver, self._dismiss, self._adopt)
+        self._next_driver = PollDriver(engine.clock)
+        with self._changed:
+            self._pool.refill()
+
+    @property
+    def name(self) -> str:
+        return self.binding.name
+
+    def call(
+        self,
+        tool: str,
+        input: Any = None,
+        *,
+        context: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Call *tool* and return its output.
+
+        *timeout* is in seconds, for the whole invocation; the binding's `timeout_s` otherwise.
+        Raises PluginFailure, RemoteError for the plugin's own error, LocalProtocolError if the request cannot
+        be sent, HostClosed.
+        """
+        return self.invoke(tool, input, context=context, timeout=timeout).output
+
+    def invoke(
+        self,
+        tool: str,
+        input: Any = None,
+        *,
+        context: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> execute.Result:
+        """Call *tool* and return its output with metadata, timings and warnings. Raises like `call`."""
+        request = execute.call(self.binding, tool, input, context)
+        began = self._engine.clock()
+        link = self._take()
+        try:
+            link.conversation.execute(request, began, timeout)
+            link.pump()
+            with self._changed:
+                self._pool.refill()
+            self._run(link)
+        finally:
+            self._release(link)
+        result = self._conclude(link)
+        self._pool.note_success()
+        return result
+
+    def describe(self) -> Manifest:
+        """Start the plugin, shake hands, and return what it says about itself. Raises PluginFailure."""
+        link = self._take()
+        session = link.conversation
+        try:
+            self._run(link, lambda: link.finished or session.state is not State.HANDSHAKING)
+            session.retire()
+            link.pump()
+            self._run(link)
+        finally:
+            self._release(link)
+        if session.fault is not None:
+            self._conclude(link)
+        assert session.manifest is not None
+        return session.manifest
+
+    def close(self) -> None:
+        """End every process of this plugin; calls in other threads raise HostClosed. Idempotent; bounded."""
+        with self._changed:
+            self._closed = True
+            self._pool.clear()
+            for link in self._running:
+                link.process.send_signal(9)  # their threads notice the exit, and do the rest
+            limits = self.binding.limits
+            self._changed.wait_for(lambda: not self._running, limits.reap_s + limits.terminate_s)
+
+    def _take(self) -> ExecuteLink:
+        with self._changed:
+            if self._closed or self._engine.closed:
+                raise HostClosed(f"{self.name} is closed")
+            link = self._pool.take()
+            self._running.add(link)
+            return link
+
+    def _run(self, link: ExecuteLink, reached: Callable[[], bool] | None = None) -> None:
+        self._drivers[link].run(link, reached or (lambda: link.finished))
+
+    def _release(self, link: ExecuteLink) -> None:
+        """The caller is done with *link*, or was interrupted: make sure that its process is gone."""
+        if not link.finished:
+            link.end(Rung.KILL)
+            self._run(link)
+        with self._changed:
+            self._forget(link)
+            self._changed.notify_all()
+
+    def _conclude(self, link: ExecuteLink) -> execute.Result:
+        if self._closed:
+            raise HostClosed(f"{self.name} was closed during the call")
+        return self._engine.conclude(link)
+
+    def _new_driver(self) -> PollDriver:
+        self._next_driver = PollDriver(self._engine.clock)
+        return self._next_driver
+
+    def _adopt(self, link: ExecuteLink) -> None:
+        self._drivers[link] = self._next_driver
+        link.start()
+
+    def _dismiss(self, link: ExecuteLink) -> None:
+        link.conversation.retire()
+        link.pump()
+        self._run(link)
+        self._forget(link)
+
+    def _forget(self, link: ExecuteLink) -> None:
+        self._running.discard(link)
+        self._drivers.pop(link, None)
+        self._engine.finish(link)

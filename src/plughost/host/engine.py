@@ -1,0 +1,168 @@
+"""What both hosts share: starting links, knowing which are alive, telling what happens. It never waits."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from signal import SIGKILL
+
+from ..contracts.base import Event as SessionEvent
+from ..contracts.base import Evidence, Fault
+from ..contracts.execute import host as execute
+from ..contracts.execute.session import ExecuteSession
+from ..errors import HostClosed, Unsupported
+from ..failures import FailureCode, PluginFailure, Stage
+from ..manifest import project
+from ..manifest.binding import Binding
+from ..process.ladder import Grace
+from ..process.launcher import Launcher, Process
+from ..process.link import Link, Watcher
+from ..process.local import LocalLauncher
+from ..process.news import ProcessNews
+from .events import Event, EventBus, Failed, Listener, log_stderr
+
+ABORT_S = 2.0  # for the kernel to take away what was killed when the interpreter ends
+
+
+class ExecuteLink(Link):
+    """A link whose session is of the `execute` contract."""
+
+    __slots__ = ("binding", "conversation")
+
+    conversation: ExecuteSession
+    binding: Binding
+
+
+class Engine:
+    """The part of a host that does not wait."""
+
+    def __init__(
+        self,
+        launcher: Launcher | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        on_event: Listener | None = None,
+    ) -> None:
+        self.launcher = launcher if launcher is not None else LocalLauncher()
+        self.clock = clock
+        self.bus = EventBus()
+        self.links: set[Link] = set()
+        self.closed = False
+        self.lock = threading.Lock()  # launching and the set of links, for hosts that threads share
+        self._owner = os.getpid()
+        self.bus.subscribe(log_stderr)
+        if on_event is not None:
+            self.bus.subscribe(on_event)
+
+    def bind(self, plugin: str | os.PathLike[str] | Binding) -> Binding:
+        """Return the binding that *plugin* means. Raises ManifestError, or HostClosed."""
+        if self.closed:
+            raise HostClosed("the host is closed")
+        return plugin if isinstance(plugin, Binding) else project.resolve(os.fspath(plugin), Path())
+
+    def start(self, binding: Binding, watcher: Watcher) -> ExecuteLink:
+        """Start a process for *binding* and shake hands with it. Raises LaunchFailed."""
+        terms = execute.terms(binding)
+        started = self.clock()
+        try:
+            with self.lock:
+                if self.closed:
+                    raise HostClosed("the host is closed")
+                process = self.launcher.launch(binding)
+        except (OSError, Unsupported) as error:
+            raise self.fail(self._launch_failure(binding, error)) from error
+        session = ExecuteSession(terms, started)
+        link = self._join(binding, process, session, watcher)
+        spawned = self.clock()
+        session.note_time(spawned)
+        session.marks["spawned"] = spawned
+        if spawned - started > binding.limits.launch_s:
+            self._discard(process)
+            raise self.fail(self._launched_too_late(binding))
+        with self.lock:
+            self.links.add(link)
+        session.begin()
+        return link
+
+    def finish(self, link: Link) -> None:
+        """Forget a link whose process is gone."""
+        with self.lock:
+            self.links.discard(link)
+
+    def fail(self, failure: PluginFailure) -> PluginFailure:
+        """Tell everybody about *failure*, and return it."""
+        self.bus.publish(Event(failure.plugin, None, self.clock(), Failed(failure)))
+        return failure
+
+    def conclude(self, link: ExecuteLink) -> execute.Result:
+        """Return what a finished link brought. Raises PluginFailure or RemoteError."""
+        try:
+            return execute.conclude(link.binding, link.conversation, link.evidence())
+        except PluginFailure as failure:
+            self.fail(failure)
+            raise
+
+    def abort(self) -> None:
+        """Kill everything at once, with no driver to help: the interpreter is going down."""
+        if self._owner != os.getpid():
+            return  # a forked copy of the host: the plugins are not ours
+        self.closed = True
+        processes = [link.process for link in self.links if not link.finished]
+        self.links.clear()
+        for process in processes:
+            process.send_signal(SIGKILL)
+        for process in processes:
+            self._discard(process)
+        self.launcher.close()
+
+    def _join(
+        self, binding: Binding, process: Process, session: ExecuteSession, watcher: Watcher
+    ) -> ExecuteLink:
+        limits = binding.limits
+        link = ExecuteLink(
+            process,
+            session,
+            Grace(limits.teardown_s, limits.terminate_s, limits.reap_s),
+            watcher,
+            self.clock,
+            partial(self._observe, binding.name, process.pid),
+            limits.stderr_bytes,
+        )
+        link.conversation = session
+        link.binding = binding
+        return link
+
+    def _observe(self, plugin: str, pid: int, what: SessionEvent | ProcessNews) -> None:
+        self.bus.publish(Event(plugin, pid, self.clock(), what))
+
+    def _launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:
+        reason = self.launcher.diagnose(binding, error)
+        fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, f"it could not be started: {reason}")
+        return execute.failure(binding.name or "plugin", fault, None, Evidence(command=binding.command))
+
+    def _launched_too_late(self, binding: Binding) -> PluginFailure:
+        fault = Fault(
+            FailureCode.LAUNCH_FAILED,
+            Stage.LAUNCH,
+            "starting it took too long",
+            limit="limits.launch_s",
+        )
+        return execute.failure(binding.name or "plugin", fault, None, Evidence(command=binding.command))
+
+    def _discard(self, process: Process) -> None:
+        """Kill and reap *process* here and now; bounded."""
+        process.send_signal(SIGKILL)
+        until = time.monotonic() + ABORT_S
+        while not process.has_exited() and (left := until - time.monotonic()) > 0:
+            if process.exit_fd is not None:
+                select.select([process.exit_fd], [], [], left)
+            else:
+                time.sleep(0.01)
+        if process.has_exited():
+            process.find_survivors(held=False)
+            process.reap()
+        process.dispose()

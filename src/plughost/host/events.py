@@ -1,0 +1,138 @@
+"""One stream of everything observable, for every face: tells, and never lets a listener harm a call."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..contracts.base import EndWanted, FramePassed, StateChanged
+from ..failures import PluginFailure
+from ..process.news import Exited, Spawned, StderrLine, SurvivorFound
+
+QUEUE_LIMIT = 4_096  # events a slow reader may fall behind before the oldest are dropped and counted
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call failed."""
+
+    failure: PluginFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A reader was too slow: this many events are missing here."""
+
+    count: int
+
+
+What = (
+    Spawned | StateChanged | FramePassed | EndWanted | StderrLine | Exited | SurvivorFound | Failed | Dropped
+)
+
+_NAMES: dict[type, str] = {
+    Spawned: "spawned",
+    StateChanged: "state",
+    FramePassed: "frame",
+    EndWanted: "end_wanted",
+    StderrLine: "log",
+    Exited: "exited",
+    SurvivorFound: "survivor",
+    Failed: "failed",
+    Dropped: "dropped",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something happened to a plugin. *at* is the host's monotonic clock, in seconds."""
+
+    plugin: str
+    pid: int | None
+    at: float
+    what: What
+
+    @property
+    def name(self) -> str:
+        return _NAMES[type(self.what)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON-ready values."""
+        match self.what:
+            case FramePassed(direction, frame):
+                detail: dict[str, Any] = {
+                    "direction": direction,
+                    "text": frame.decode("utf-8", "replace"),
+                }
+            case Failed(failure):
+                detail = failure.to_dict()
+            case EndWanted(rung):
+                detail = {"rung": rung.value}
+            case what:
+                detail = asdict(what)
+        return {"event": self.name, "plugin": self.plugin, "pid": self.pid, "at": self.at, **detail}
+
+
+Listener = Callable[[Event], None]
+
+
+class EventBus:
+    """Passes events to listeners, in order. A listener that raises is reported and asked no more."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call *listener* with every event from now on; returns how to stop that."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def publish(self, event: Event) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception as error:  # whatever an application's listener raises must not reach a session
+                self._listeners.remove(listener)
+                sys.excepthook(type(error), error, error.__traceback__)
+
+
+class EventQueue:
+    """A bounded queue of events for one reader: the oldest are dropped, and the reader is told how many."""
+
+    __slots__ = ("_dropped", "_events")
+
+    def __init__(self, limit: int = QUEUE_LIMIT) -> None:
+        self._events: deque[Event] = deque(maxlen=limit)
+        self._dropped = 0
+
+    def put(self, event: Event) -> None:
+        if len(self._events) == self._events.maxlen:
+            self._dropped += 1
+        self._events.append(event)
+
+    def take(self) -> Event | None:
+        """Return the next event, or None if there is none."""
+        if self._dropped:
+            count, self._dropped = self._dropped, 0
+            return Event("", None, self._events[0].at, Dropped(count))
+        return self._events.popleft() if self._events else None
+
+
+def log_stderr(event: Event) -> None:
+    """Pass a plugin's stderr lines to Python's logging, as `plughost.plugin.NAME` at level INFO."""
+    if not isinstance(event.what, StderrLine):
+        return
+    # Importing logging costs 16 ms, and an application that never did has no handler that would show INFO.
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        logging.getLogger(f"plughost.plugin.{event.plugin}").info("%s", event.what.text)

@@ -1,0 +1,65 @@
+"""A link on the caller's own thread: `poll` on its descriptors until what the caller wants has happened.
+
+No loop and no other thread: handing a call to a loop thread and back costs ten times as much as the call.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable
+
+from ..process.link import Link
+
+_READ = select.POLLIN
+_WRITE = select.POLLOUT
+
+
+class PollDriver:
+    """Watches one link. Whichever thread calls `run` does the work."""
+
+    __slots__ = ("_clock", "_poll", "_readers", "_writers")
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._poll = select.poll()
+        self._readers: dict[int, Callable[[], None]] = {}
+        self._writers: dict[int, Callable[[], None]] = {}
+
+    # The watcher that the link sees
+
+    def watch(self, fd: int, on_ready: Callable[[], None]) -> None:
+        self._readers[fd] = on_ready
+        self._poll.register(fd, _READ)
+
+    def watch_writable(self, fd: int, on_ready: Callable[[], None]) -> None:
+        self._writers[fd] = on_ready
+        self._poll.register(fd, _WRITE)
+
+    def unwatch(self, fd: int) -> None:
+        if self._readers.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+
+    def unwatch_writable(self, fd: int) -> None:
+        if self._writers.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+
+    # What hosts use
+
+    def run(self, link: Link, reached: Callable[[], bool]) -> None:
+        """Work on *link* until *reached*. The session's deadlines and the ladder bound it."""
+        while not reached():
+            deadline = link.next_deadline()
+            wait = None if deadline is None else max(0.0, deadline - self._clock())
+            # What has arrived is heard before what is overdue is judged.
+            for fd, mask in self._poll.poll(None if wait is None else wait * 1000 + 0.5):
+                self._dispatch(fd, mask)
+            now = self._clock()
+            deadline = link.next_deadline()
+            if deadline is not None and deadline <= now:
+                link.on_tick(now)
+
+    def _dispatch(self, fd: int, mask: int) -> None:
+        if fd in self._writers and mask & ~_READ:
+            self._writers[fd]()
+        elif fd in self._readers:
+            self._readers[fd]()

@@ -1,0 +1,89 @@
+"""The spares of one plugin: processes already started and shaken hands with, each for exactly one call.
+
+It hands out links and starts new ones. Waiting for them is the host's affair.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from ..contracts.execute.states import State
+from ..failures import PluginFailure
+from ..manifest.binding import Binding
+from ..process.link import Watcher
+from ..supervision.spares import Fingerprint, Spares, fingerprint
+from .engine import Engine, ExecuteLink
+
+
+class Pool:
+    """Hands out one link per call: a waiting spare if there is a good one, else a fresh start."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        binding: Binding,
+        make_watcher: Callable[[], Watcher],
+        dismiss: Callable[[ExecuteLink], None],
+        adopt: Callable[[ExecuteLink], None],
+    ) -> None:
+        self._engine = engine
+        self._binding = binding
+        self._make_watcher = make_watcher
+        self._dismiss = dismiss  # ends a link that no call will use
+        self._adopt = adopt  # begins to run a link
+        self._waiting: deque[ExecuteLink] = deque()
+        self._spares = Spares(binding.execute.spares)
+        self._fingerprint: Fingerprint | None = None
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def take(self) -> ExecuteLink:
+        """Return a link that has no call yet. Raises LaunchFailed."""
+        if self._waiting and self._fingerprint != self._current():
+            self.clear()
+        while self._waiting:
+            link = self._waiting.popleft()
+            if self._usable(link):
+                return link
+            self._spares.note_failure()
+            self._dismiss(link)
+        return self._start()
+
+    def refill(self) -> None:
+        """Start as many spares as are missing. One that cannot be started is left to the next call to report."""
+        missing = self._spares.missing(len(self._waiting))
+        if not missing or self._engine.closed:
+            return
+        current = self._current()
+        if self._waiting and current != self._fingerprint:
+            self.clear()
+        self._fingerprint = current
+        try:
+            for _ in range(self._spares.missing(len(self._waiting))):
+                self._waiting.append(self._start())
+        except PluginFailure:
+            self._spares.note_failure()
+
+    def note_success(self) -> None:
+        """A call went well: whatever was wrong with the plugin is over."""
+        self._spares.note_success()
+
+    def clear(self) -> None:
+        """Let every spare go."""
+        while self._waiting:
+            self._dismiss(self._waiting.popleft())
+
+    def _start(self) -> ExecuteLink:
+        link = self._engine.start(self._binding, self._make_watcher())
+        self._adopt(link)
+        return link
+
+    def _usable(self, link: ExecuteLink) -> bool:
+        alive = not link.finished and not link.process.has_exited()
+        return alive and link.conversation.state in (State.HANDSHAKING, State.READY)
+
+    def _current(self) -> Fingerprint:
+        return fingerprint(self._binding.command, self._binding.directory)

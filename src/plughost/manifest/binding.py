@@ -1,0 +1,171 @@
+"""The binding: what the host, not the plugin, says about a plugin. Turns `plugin.toml` into one frozen value.
+
+It refuses what could not work (no name, no command, a bad capability) before anything is started.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from ..capabilities.allow_list import flaw
+from ..errors import ManifestError
+from . import document
+
+FILE_NAME = "plugin.toml"
+CONTRACTS = ("envelope", "execute", "hook", "duplex", "sideband")
+USUAL_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ")
+
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Count = Annotated[int, Meta(gt=0, le=2**31)]
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """Every number that bounds a plugin. Seconds, bytes, or what the name says."""
+
+    timeout_s: Seconds = 5.0  # a whole invocation, spawn to exit
+    launch_s: Seconds = 2.0
+    handshake_s: Seconds = 2.0
+    teardown_s: Seconds = 0.5  # to exit by itself after the answer
+    terminate_s: Seconds = 0.5  # between SIGTERM and SIGKILL
+    reap_s: Seconds = 2.0  # for the kernel to take it away after SIGKILL
+    line_bytes: Count = 1_048_576  # one protocol line, either way
+    stderr_bytes: Count = 65_536  # of stderr kept for the autopsy
+    memory_mb: Count | None = None
+    cpu_s: Count | None = None
+    open_files: Count | None = None
+    processes: Count | None = None
+    file_mb: Count | None = None
+
+
+class Environment(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which variables of the host a plugin sees, and which it is given."""
+
+    inherit: tuple[str, ...] = field(name="pass", default=USUAL_ENVIRONMENT)
+    set: dict[str, str] = {}
+
+
+class ExecuteOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What only the `execute` contract knows."""
+
+    spares: Annotated[int, Meta(ge=0, le=64)] = 0  # processes kept started and shaken hands with
+    strict: bool = False  # bytes after the answer fail the call instead of being a warning
+
+
+class Binding(Struct, frozen=True):
+    """A plugin as the host knows it."""
+
+    name: str
+    contract: str
+    command: tuple[str, ...]
+    directory: Path  # what relative paths in `command` are relative to
+    cwd: Path
+    source: str = "(given in code)"
+    description: str = ""
+    allow: tuple[str, ...] = ()
+    environment: Environment = Environment()
+    limits: Limits = Limits()
+    survivors: Literal["end", "allow"] = "end"
+    execute: ExecuteOptions = ExecuteOptions()
+
+
+class _Plugin(Struct, forbid_unknown_fields=True):
+    name: str
+    contract: str
+    command: list[str]
+    cwd: str = "."
+    description: str = ""
+    survivors: Literal["end", "allow"] = "end"
+
+
+class _Capabilities(Struct, forbid_unknown_fields=True):
+    allow: list[str] = []
+
+
+class _Document(Struct, forbid_unknown_fields=True):
+    plugin: _Plugin
+    capabilities: _Capabilities = field(default_factory=_Capabilities)
+    environment: Environment = Environment()
+    limits: Limits = Limits()
+    execute: ExecuteOptions = ExecuteOptions()
+
+
+def read(path: Path) -> Binding:
+    """Return the binding at *path*: the file itself, or a directory that holds one. Raises ManifestError."""
+    file = path / FILE_NAME if path.is_dir() else path
+    return _bind(document.read(file, _Document), file.absolute().parent, str(file))
+
+
+def parse(text: str, directory: Path, source: str = FILE_NAME) -> Binding:
+    """Return the binding in *text*, as if it were a file in *directory*. Raises ManifestError."""
+    return _bind(document.parse(text, source, _Document), directory, source)
+
+
+def of_command(
+    contract: str,
+    command: list[str] | tuple[str, ...],
+    *,
+    name: str = "",
+    directory: Path | None = None,
+) -> Binding:
+    """Bind a bare command line, with defaults for the rest.
+
+    Without a *name*, the plugin may call itself what it likes. Raises ManifestError.
+    """
+    where = (directory or Path()).absolute()
+    binding = Binding(name, contract, tuple(command), where, where, source="(command line)")
+    _check(binding, named=bool(name))
+    return binding
+
+
+def _bind(found: _Document, directory: Path, source: str) -> Binding:
+    binding = Binding(
+        name=found.plugin.name,
+        contract=found.plugin.contract,
+        command=tuple(found.plugin.command),
+        directory=directory,
+        cwd=directory / found.plugin.cwd,
+        source=source,
+        description=found.plugin.description,
+        allow=tuple(found.capabilities.allow),
+        environment=found.environment,
+        limits=found.limits,
+        survivors=found.plugin.survivors,
+        execute=found.execute,
+    )
+    _check(binding)
+    return binding
+
+
+def replace(binding: Binding, **changes: object) -> Binding:
+    """Return *binding* with *changes*, checked again. Raises ManifestError."""
+    changed: Binding = msgspec.structs.replace(binding, **changes)
+    _check(changed, named=bool(changed.name))
+    return changed
+
+
+def _check(binding: Binding, *, named: bool = True) -> None:
+    def wrong(key: str, problem: str, remedy: str) -> ManifestError:
+        return ManifestError(binding.source, key, problem, remedy)
+
+    if named and (not binding.name.strip() or binding.name != binding.name.strip()):
+        raise wrong("plugin.name", "empty or padded with blanks", "Give the plugin's own name")
+    if binding.contract not in CONTRACTS:
+        raise wrong(
+            "plugin.contract",
+            f"unknown: {binding.contract!r}",
+            f"Use one of {', '.join(CONTRACTS)}",
+        )
+    if not binding.command or not binding.command[0].strip():
+        raise wrong("plugin.command", "empty", 'Give a list such as ["python", "plugin.py"]')
+    if any("\0" in word for word in binding.command):
+        raise wrong("plugin.command", "holds a NUL character", "Take it out")
+    problem = flaw(binding.allow)
+    if problem is not None:
+        raise wrong("capabilities.allow", problem, "List each capability once, without blanks around it")
+    for variable, value in binding.environment.set.items():
+        if not variable or "=" in variable or "\0" in variable + value:
+            raise wrong("environment.set", f"{variable!r} is not a variable", 'Use NAME = "value"')

@@ -1,0 +1,53 @@
+"""A TOML file to a typed document, or a ManifestError that names file, key and remedy. Knows no meaning."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from ..errors import ManifestError
+
+T = TypeVar("T")
+
+SIZE_LIMIT = 1_048_576  # bytes; no file that describes a plugin is anywhere near it
+_PLACE = re.compile(r"^(?P<problem>.*?)(?: - at `\$\.?(?P<key>[^`]*)`)?$", re.DOTALL)
+
+
+def read(path: Path, type: type[T]) -> T:
+    """Return the file at *path* as a *type*. Raises ManifestError."""
+    return parse(_text(path), str(path), type)
+
+
+def parse(text: str, source: str, type: type[T]) -> T:
+    """Return TOML *text* as a *type*; *source* names it in errors. Raises ManifestError."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ManifestError(source, "", f"not valid TOML: {error}", "Mend the line it names") from error
+    except RecursionError as error:
+        raise ManifestError(source, "", "nested too deep", "Flatten it") from error
+    try:
+        return msgspec.convert(document, type)
+    except msgspec.ValidationError as error:
+        found = _PLACE.match(str(error))
+        key, problem = (found["key"] or "", found["problem"]) if found else ("", str(error))
+        raise ManifestError(source, key, problem, "See docs/reference/binding.md for the keys") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ManifestError(str(path), "", f"cannot be read: {reason}", "Check the path") from error
+    if len(data) > SIZE_LIMIT:
+        raise ManifestError(str(path), "", f"over {SIZE_LIMIT} bytes", "Name the right file")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ManifestError(str(path), "", "not UTF-8", "Save it as UTF-8") from error

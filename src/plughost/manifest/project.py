@@ -1,0 +1,97 @@
+"""`plughost.toml`: the plugins a project knows by name. Turns a name, path or directory into a binding.
+
+One broken binding never hides the others: `entries` returns a reason for each one it rejects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import Struct
+
+from ..errors import ManifestError
+from . import binding, document
+from .binding import Binding
+
+FILE_NAME = "plughost.toml"
+
+
+class _Project(Struct, forbid_unknown_fields=True):
+    plugins: dict[str, str] = {}  # name -> directory or binding file, relative to this file
+    directories: list[str] = []  # each holds plugins in directories of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One plugin that a project names, or the reason why it cannot be used."""
+
+    name: str
+    path: Path
+    binding: Binding | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A `plughost.toml` and what it names."""
+
+    file: Path | None
+    entries: tuple[Entry, ...]
+
+    def find(self, name: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.name == name), None)
+
+
+def nearest(start: Path) -> Path | None:
+    """Return the `plughost.toml` of *start* or of the closest directory above it."""
+    where = start.absolute()
+    for directory in (where, *where.parents):
+        if (directory / FILE_NAME).is_file():
+            return directory / FILE_NAME
+    return None
+
+
+def load(start: Path) -> Project:
+    """Return the project that *start* belongs to, empty if there is none. Raises ManifestError."""
+    file = nearest(start)
+    if file is None:
+        return Project(None, ())
+    found = document.read(file, _Project)
+    named = [_entry(name, file.parent / path) for name, path in found.plugins.items()]
+    for directory in found.directories:
+        named += scan(file.parent / directory)
+    return Project(file, tuple(named))
+
+
+def scan(directory: Path) -> list[Entry]:
+    """Return an entry for each directory below *directory* that holds a binding, by name."""
+    files = sorted(directory.glob(f"*/{binding.FILE_NAME}"))
+    return [_entry(file.parent.name, file.parent) for file in files]
+
+
+def resolve(plugin: str, start: Path) -> Binding:
+    """Return the binding that *plugin* means: a directory, a binding file, or a name. Raises ManifestError."""
+    path = start / plugin
+    if path.is_dir() or path.is_file():
+        return binding.read(path)
+    project = load(start)
+    entry = project.find(plugin)
+    if entry is None:
+        known = ", ".join(each.name for each in project.entries) or "none"
+        raise ManifestError(
+            plugin,
+            "",
+            "neither a directory, nor a binding file, nor a name in plughost.toml",
+            f"Known names: {known}. `plughost list` shows what is there",
+        )
+    if entry.binding is None:
+        return binding.read(entry.path)  # raises the reason again, whole
+    return entry.binding
+
+
+def _entry(name: str, path: Path) -> Entry:
+    try:
+        return Entry(name, path, binding.read(path))
+    except ManifestError as error:
+        return Entry(name, path, None, str(error))

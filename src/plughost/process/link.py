@@ -1,0 +1,309 @@
+"""One process and its session, joined: moves bytes between them and steps down the ladder. Never waits.
+
+Theory of operation. A driver (asyncio, poll, a test) owns the waiting. It calls `on_readable`,
+`on_writable`, `on_exit` and `on_tick`, and learns from `next_deadline` when to call the last. The link reads
+and writes without blocking, feeds the session, does what the session asks, and is `finished` when the
+process is reaped and nothing can change the outcome. When a process has ended, everything it ever wrote
+is already in the pipe, so the rest is read until the pipe is empty, not until its end: the end may never
+come while a grandchild holds it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, assert_never
+
+from ..autopsy import ExitStatus, Survivor, WireFrame
+from ..contracts.base import (
+    Channel,
+    EndWanted,
+    Event,
+    Evidence,
+    FramePassed,
+    Rung,
+    Session,
+    StateChanged,
+)
+from .ladder import Grace, Ladder
+from .launcher import Process
+from .news import Exited, ProcessNews, Spawned, StderrLine, SurvivorFound
+from .stderr import StderrLog, printable
+
+FRAMES_KEPT = 6  # in the autopsy
+FRAME_HEAD = 400  # bytes of each that are shown
+EXIT_POLL_S = 0.02  # how often to look for an exit where the system has no descriptor for it
+REST_LIMIT = 2_097_152  # bytes read after the exit: more than a pipe holds is not the dead plugin's any more
+
+
+class Watcher(Protocol):
+    """The part of a driver that a link needs: which descriptors to look at."""
+
+    def watch(self, fd: int, on_ready: Callable[[], None]) -> None: ...
+    def watch_writable(self, fd: int, on_ready: Callable[[], None]) -> None: ...
+    def unwatch(self, fd: int) -> None: ...
+    def unwatch_writable(self, fd: int) -> None: ...
+
+
+class Link:
+    """A running plugin, as a driver sees it."""
+
+    __slots__ = (
+        "_clock",
+        "_frames",
+        "_ladder",
+        "_observe",
+        "_open",
+        "_pending",
+        "_stderr",
+        "_survivors",
+        "_watcher",
+        "_writing",
+        "exit_status",
+        "finished",
+        "on_change",
+        "process",
+        "session",
+    )
+
+    def __init__(
+        self,
+        process: Process,
+        session: Session,
+        grace: Grace,
+        watcher: Watcher,
+        clock: Callable[[], float],
+        observe: Callable[[Event | ProcessNews], None],
+        stderr_bytes: int = 65_536,
+    ) -> None:
+        self.process = process
+        self.session = session
+        self.finished = False
+        self.exit_status: ExitStatus | None = None
+        self.on_change: Callable[[], None] | None = None  # called after every input, by whoever waits
+        self._ladder = Ladder(grace)
+        self._watcher = watcher
+        self._clock = clock
+        self._observe = observe
+        self._stderr = StderrLog(stderr_bytes)
+        self._pending = memoryview(b"")
+        self._writing = False
+        self._open = {Channel.STDOUT, Channel.STDERR}
+        self._frames: deque[WireFrame] = deque(maxlen=FRAMES_KEPT)
+        self._survivors: tuple[Survivor, ...] = ()
+
+    def start(self) -> None:
+        """Begin to watch the process, and send what the session has to say."""
+        self._observe(Spawned(self.process.pid, self.process.command))
+        self._watcher.watch(self.process.fileno(Channel.STDOUT), self._on_stdout)
+        self._watcher.watch(self.process.fileno(Channel.STDERR), self._on_stderr)
+        if self.process.exit_fd is not None:
+            self._watcher.watch(self.process.exit_fd, self.on_exit)
+        self.pump()
+
+    # What the driver tells
+
+    def _on_stdout(self) -> None:
+        self._read(Channel.STDOUT)
+        self.pump()
+
+    def _on_stderr(self) -> None:
+        self._read(Channel.STDERR)
+        self.pump()
+
+    def on_writable(self) -> None:
+        self._flush()
+        self.pump()
+
+    def on_exit(self) -> None:
+        """The process may have ended: look."""
+        if not self.finished and self.process.has_exited():
+            self._bury()
+            self.pump()
+
+    def on_tick(self, now: float) -> None:
+        """Time has passed. On systems without exit descriptors this is also when exits are noticed."""
+        self.session.receive_tick(now)
+        self.pump()
+        rung = self._ladder.tick(now)
+        if rung is not None:
+            self._step(rung)
+        if self._ladder.gave_up and not self.finished:
+            self._abandon()
+        elif self.process.exit_fd is None:
+            self.on_exit()
+
+    def end(self, rung: Rung) -> None:
+        """Bring the process down, beginning at *rung*, whatever the session thinks."""
+        stepped = None if self.finished else self._ladder.begin(rung, self._clock())
+        if stepped is not None:
+            self._step(stepped)
+            self._changed()
+
+    # What the driver asks
+
+    def next_deadline(self) -> float | None:
+        if self.finished:
+            return None
+        polling = None if self.process.exit_fd is not None else self._clock() + EXIT_POLL_S
+        until = (self._ladder.next_deadline(), self.session.next_deadline(), polling)
+        return min((at for at in until if at is not None), default=None)
+
+    def evidence(self) -> Evidence:
+        """Return what is known about the process, for the autopsy."""
+        by_us = self._ladder.rung in (Rung.TERMINATE, Rung.KILL)
+        return Evidence(
+            exit=self.exit_status,
+            rung=self._ladder.rung.value if by_us and self._ladder.rung is not None else None,
+            stderr_tail=self._stderr.tail(),
+            frames=tuple(self._frames),
+            survivors=self._survivors,
+            command=self.process.command,
+        )
+
+    # Moving
+
+    def pump(self) -> None:
+        """Do what the session asks for, until it asks for nothing more."""
+        for _channel, data in self.session.data_to_send():
+            self._pending = memoryview(bytes(self._pending) + data) if self._pending else memoryview(data)
+            self._flush()
+        while (event := self.session.next_event()) is not None:
+            self._obey(event)
+        self._changed()
+
+    def _obey(self, event: Event) -> None:
+        match event:
+            case FramePassed(direction, frame):
+                self._frames.append(WireFrame(direction, len(frame), printable(frame[:FRAME_HEAD])))
+            case EndWanted(rung):
+                stepped = self._ladder.begin(rung, self._clock())
+                if stepped is not None and not self.finished:
+                    self._step(stepped)
+            case StateChanged():
+                pass
+            case never:
+                assert_never(never)
+        self._observe(event)
+
+    def _changed(self) -> None:
+        if self.on_change is not None:
+            self.on_change()
+
+    def _read(self, channel: Channel) -> int:
+        """Read once. Returns how many bytes came; 0 means none, or the end."""
+        if channel not in self._open:
+            return 0
+        data = self.process.read(channel)
+        if data is None:
+            return 0
+        self._hear(channel, data)
+        return len(data)
+
+    def _hear(self, channel: Channel, data: bytes) -> None:
+        self.session.note_time(
+            self._clock()
+        )  # what was said in time is heard, however late we come to read it
+        if channel is Channel.STDERR:
+            for line in self._stderr.receive_data(data) if data else self._stderr.receive_eof():
+                self._observe(StderrLine(line))
+        if data:
+            self.session.receive_data(data, channel)
+        else:
+            self._close(channel)
+            self.session.receive_eof(channel)
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        try:
+            written = self.process.write(self._pending)
+        except OSError:
+            self._stop_writing()
+            self._close(Channel.STDIN)
+            # Before "it closed its input" is taken for the cause, hear what it said and whether it is dead.
+            if not self.process.has_exited():
+                self._read(Channel.STDOUT)
+                self.session.receive_broken_pipe()
+            return
+        self._pending = self._pending[written:]
+        if self._pending:
+            if not self._writing:
+                self._writing = True
+                self._watcher.watch_writable(self.process.fileno(Channel.STDIN), self.on_writable)
+        else:
+            self._stop_writing()
+            self.session.receive_sent()
+
+    def _stop_writing(self) -> None:
+        self._pending = memoryview(b"")
+        if self._writing:
+            self._writing = False
+            self._watcher.unwatch_writable(self.process.fileno(Channel.STDIN))
+
+    # Ending
+
+    def _step(self, rung: Rung) -> None:
+        self._stop_writing()
+        self._close(Channel.STDIN)
+        match rung:
+            case Rung.CLOSE_STDIN:
+                pass
+            case Rung.TERMINATE:
+                self.process.send_signal(signal.SIGTERM)
+                self.process.send_signal(signal.SIGCONT)  # a stopped process hears nothing but SIGKILL
+            case Rung.KILL:
+                self.process.send_signal(signal.SIGKILL)
+            case never:
+                assert_never(never)
+        if self.process.exit_fd is None:
+            self.on_exit()
+
+    def _bury(self) -> None:
+        """The process has ended: hear the rest of it, end what it left behind, and take it away."""
+        for channel in (Channel.STDERR, Channel.STDOUT):
+            heard = 0
+            while heard < REST_LIMIT and (count := self._read(channel)):
+                heard += count
+        held = bool(self._open)
+        self._survivors = tuple(self.process.find_survivors(held=held))
+        for channel in (Channel.STDERR, Channel.STDOUT):
+            if channel in self._open:
+                self._hear(channel, b"")
+        self._finish(self.process.reap())
+
+    def _abandon(self) -> None:
+        """Even SIGKILL did not end it in time: stop waiting, and say that its exit is unknown."""
+        for channel in (Channel.STDERR, Channel.STDOUT):
+            if channel in self._open:
+                self._hear(channel, b"")
+        self._finish(ExitStatus())
+
+    def _finish(self, status: ExitStatus) -> None:
+        self._ladder.end()
+        self._stop_writing()
+        self._close(Channel.STDIN)
+        if self.process.exit_fd is not None:
+            self._watcher.unwatch(self.process.exit_fd)
+        self.exit_status = status
+        self.session.note_time(self._clock())
+        self.session.receive_exit(status)
+        self.finished = True
+        for survivor in self._survivors:
+            self._observe(SurvivorFound(survivor))
+        self._observe(Exited(self.process.pid, status, self.evidence().rung))
+        self.process.dispose()
+        self.pump()
+
+    def _close(self, channel: Channel) -> None:
+        fd = self.process.fileno(channel)
+        if fd < 0:
+            return
+        if channel is Channel.STDIN:
+            if self._writing:
+                self._stop_writing()
+        else:
+            self._open.discard(channel)
+            self._watcher.unwatch(fd)
+        self.process.close(channel)

@@ -1,0 +1,74 @@
+"""Runs a plugin's file, or becomes its program, under limits that are set first. Started by path, never imported.
+
+    python -I loader.py LIMITS run  FILE [ARGS…]     run the Python file in this process
+    python -I loader.py LIMITS exec PROGRAM [ARGS…]  become the program
+
+It imports nothing that costs time. Under -I neither the working directory nor the environment can add to
+the import path; the plugin's own directory is added behind the standard library, so that nothing in it can
+stand in for a module of the library, by accident or on purpose.
+"""
+
+import os
+import sys
+
+CANNOT_LIMIT = 125  # exit status: a limit could not be set
+CANNOT_EXECUTE = 126  # exit status: the program could not be started
+
+
+def main() -> None:
+    limits, mode, target, *arguments = sys.argv[1:]
+    if limits != "-":
+        _set(limits)
+    if mode == "exec":
+        _become(target, [target, *arguments])
+    sys.argv = [target, *arguments]
+    _add_path(os.path.dirname(os.path.abspath(target)))
+    with open(target, "rb") as file:
+        code = compile(file.read(), target, "exec")
+    main_module = sys.modules["__main__"]
+    main_module.__dict__.update(__file__=target, __cached__=None, __doc__=None)
+    for name in (
+        "main",
+        "_set",
+        "_become",
+        "_add_path",
+        "CANNOT_LIMIT",
+        "CANNOT_EXECUTE",
+        "os",
+        "sys",
+    ):
+        main_module.__dict__.pop(name, None)
+    exec(code, main_module.__dict__)  # noqa: S102  running the plugin's file is what this is for
+
+
+def _set(limits: str) -> None:
+    import resource
+
+    for pair in limits.split(","):
+        name, _, value = pair.partition("=")
+        soft = int(value)
+        try:
+            resource.setrlimit(getattr(resource, "RLIMIT_" + name), (soft, soft + (name == "CPU")))
+        except (OSError, ValueError) as error:
+            os.write(2, f"plughost: cannot set the limit {name} to {value}: {error}\n".encode())
+            os._exit(CANNOT_LIMIT)
+
+
+def _become(program: str, words: list[str]) -> None:
+    try:
+        os.execv(program, words)
+    except OSError as error:
+        os.write(2, f"plughost: cannot start {program}: {error.strerror}\n".encode())
+        os._exit(CANNOT_EXECUTE)
+
+
+def _add_path(directory: str) -> None:
+    for at, entry in enumerate(sys.path):
+        if entry.endswith(("site-packages", "dist-packages")):
+            sys.path.insert(at, directory)
+            return
+    sys.path.append(directory)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""Local processes: direct exec of an argument list, own session, three pipes, and an exit that is watched by itself.
+
+Theory of operation. `subprocess.Popen` is used only to start (it vforks, so a host of any size starts a
+plugin in a third of a millisecond); everything after that is ours, because Popen's waiting mixes up
+exit and pipes. An ended process is first looked at without being reaped: while it is a zombie its process
+group cannot be taken by anyone else, so what it left behind can be signalled safely.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from ..autopsy import ExitStatus, Survivor
+from ..contracts.base import Channel
+from ..errors import Unsupported
+from ..manifest.binding import Binding
+from . import command, environment, limits, survivors
+from .guard import Guard
+
+READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
+WIDE_PIPE = 1_048_576  # bytes; asked for when a frame does not fit the usual 64 KiB
+_MISSING = {errno.ENOENT, errno.ENOTDIR}
+
+
+class LocalProcess:
+    """A started plugin on this machine."""
+
+    __slots__ = (
+        "_fds",
+        "_forget",
+        "_keep_survivors",
+        "_others",
+        "_run",
+        "command",
+        "exit_fd",
+        "pid",
+    )
+
+    def __init__(
+        self,
+        pid: int,
+        words: tuple[str, ...],
+        fds: dict[Channel, int],
+        run: str,
+        others: Callable[[], set[int]],
+        forget: Callable[[int], None],
+        *,
+        keep_survivors: bool,
+    ) -> None:
+        self.pid = pid
+        self.command = words
+        self.exit_fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+        self._fds = fds
+        self._run = run
+        self._others = others
+        self._forget = forget
+        self._keep_survivors = keep_survivors
+
+    def fileno(self, channel: Channel) -> int:
+        return self._fds.get(channel, -1)
+
+    def read(self, channel: Channel) -> bytes | None:
+        try:
+            return os.read(self._fds[channel], READ_SIZE)
+        except BlockingIOError:
+            return None
+
+    def write(self, data: bytes | memoryview) -> int:
+        if len(data) > READ_SIZE:
+            self._widen()
+        try:
+            return os.write(self._fds[Channel.STDIN], data)
+        except BlockingIOError:
+            return 0
+
+    def close(self, channel: Channel) -> None:
+        fd = self._fds.pop(channel, -1)
+        if fd >= 0:
+            os.close(fd)
+
+    def has_exited(self) -> bool:
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True  # somebody else reaped it, for instance by ignoring SIGCHLD
+
+    def send_signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def find_survivors(self, *, held: bool) -> list[Survivor]:
+        end = not self._keep_survivors
+        if not survivors.supported:
+            if end:
+                self.send_signal(signal.SIGKILL)
+            return []
+        pipes = {f"pipe:[{os.fstat(fd).st_ino}]" for fd in self._fds.values()} if held else set()
+        return survivors.find(self._run, self.pid, self._others(), pipes, end=end)
+
+    def reap(self) -> ExitStatus:
+        self._forget(self.pid)
+        try:
+            _, status, usage = os.wait4(self.pid, 0)
+        except ChildProcessError:
+            return ExitStatus()
+        code = os.waitstatus_to_exitcode(status)
+        unit = 1024 if sys.platform == "darwin" else 1  # ru_maxrss: bytes there, KiB elsewhere
+        return ExitStatus(
+            code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            peak_memory_kib=usage.ru_maxrss // unit,
+            cpu_s=round(usage.ru_utime + usage.ru_stime, 6),
+        )
+
+    def dispose(self) -> None:
+        for channel in tuple(self._fds):
+            self.close(channel)
+        if self.exit_fd is not None:
+            os.close(self.exit_fd)
+            self.exit_fd = None
+
+    def _widen(self) -> None:
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            with suppress(OSError):  # not allowed beyond the user's share: it only takes longer then
+                fcntl.fcntl(self._fds[Channel.STDIN], fcntl.F_SETPIPE_SZ, WIDE_PIPE)
+
+
+class LocalLauncher:
+    """Starts plugins on this machine, and one guard before the first of them."""
+
+    def __init__(self) -> None:
+        if sys.platform == "win32":
+            raise Unsupported("plughost runs on Linux and macOS; Windows is not supported yet")
+        self._marker = secrets.token_hex(8)
+        self._runs = 0
+        self._alive: set[int] = set()
+        self._guard: Guard | None = None
+
+    def launch(self, binding: Binding) -> LocalProcess:
+        if not binding.cwd.is_dir():
+            code = errno.ENOTDIR if binding.cwd.exists() else errno.ENOENT
+            raise OSError(code, "the working directory is not there", str(binding.cwd))
+        if self._guard is None:
+            self._guard = Guard(self._marker)
+        self._runs += 1
+        run = f"{self._marker}.{self._runs}"
+        variables = environment.build(binding.environment, os.environ, run)
+        program = command.resolve(binding, variables.get("PATH", os.defpath))
+        pid, fds = _spawn(program.words, variables, str(binding.cwd))
+        self._alive.add(pid)
+        self._guard.tell_started(pid)
+        limits.forbid_core_dumps(pid)
+        return LocalProcess(
+            pid,
+            program.words,
+            fds,
+            run,
+            others=self._known,
+            forget=self._forget,
+            keep_survivors=binding.survivors == "allow",
+        )
+
+    def diagnose(self, binding: Binding, error: Exception) -> str:
+        if not isinstance(error, OSError):
+            return str(error)
+        subject = error.filename or binding.command[0]
+        if error.errno in _MISSING and str(subject) == str(binding.cwd):
+            return f"its working directory {subject} does not exist"
+        match error.errno:
+            case errno.ENOENT if os.path.exists(subject):
+                return f"{subject} is there, but the interpreter in its first line is not"
+            case errno.ENOENT if "/" not in str(subject):
+                return f"no program {subject!r} on the plugin's PATH"
+            case errno.ENOENT:
+                return f"{subject} does not exist"
+            case errno.EISDIR:
+                return f"{subject} is a directory, not a program"
+            case errno.EACCES if os.path.isdir(subject):
+                return f"{subject} is a directory, not a program"
+            case errno.EACCES:
+                return f"{subject} is not executable: chmod +x it"
+            case errno.ENOEXEC:
+                return f"{subject} is not a program for this system: {error.strerror}"
+            case errno.EMFILE | errno.ENFILE:
+                return "this host has no descriptors left: raise its `ulimit -n`"
+            case _:
+                return f"{subject}: {error.strerror or error}"
+
+    def close(self) -> None:
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.close()
+
+    def _known(self) -> set[int]:
+        return self._alive
+
+    def _forget(self, pid: int) -> None:
+        self._alive.discard(pid)
+        if self._guard is not None:
+            self._guard.tell_ended(pid)
+
+
+def _spawn(words: tuple[str, ...], variables: dict[str, str], cwd: str) -> tuple[int, dict[Channel, int]]:
+    """Start *words* with three fresh pipes. Returns the process id and our ends. Leaks nothing on failure."""
+    opened: list[int] = []
+    try:
+        for _ in range(3):
+            opened += os.pipe()
+        stdin_r, stdin_w, stdout_r, stdout_w, stderr_r, stderr_w = opened
+        popen = subprocess.Popen(
+            words,
+            stdin=stdin_r,
+            stdout=stdout_w,
+            stderr=stderr_w,
+            cwd=cwd,
+            env=variables,
+            start_new_session=True,
+            close_fds=True,
+        )
+    except BaseException:
+        for fd in opened:
+            os.close(fd)
+        raise
+    popen.returncode = 0  # ours to wait for from here on: Popen's destructor must not
+    for fd in (stdin_r, stdout_w, stderr_w):
+        os.close(fd)
+    for fd in (stdin_w, stdout_r, stderr_r):
+        os.set_blocking(fd, False)
+    return popen.pid, {Channel.STDIN: stdin_w, Channel.STDOUT: stdout_r, Channel.STDERR: stderr_r}
