@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
-
-from .failures import Stage
 
 # What a signal usually means to the person who reads about it.
 SIGNAL_MEANINGS = {
@@ -22,6 +21,16 @@ SIGNAL_MEANINGS = {
     "SIGPIPE": "wrote to a pipe that nobody reads",
     "SIGTERM": "asked to terminate",
 }
+
+
+class Stage(StrEnum):
+    """How far a conversation had come."""
+
+    LAUNCH = "launch"
+    HANDSHAKE = "handshake"
+    IDLE = "idle"
+    EXECUTE = "execute"
+    TEARDOWN = "teardown"
 
 
 @dataclass(frozen=True, slots=True)

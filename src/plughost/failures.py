@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from .autopsy import Autopsy
+from .autopsy import Stage as Stage
 from .errors import PlughostError
-
-if TYPE_CHECKING:
-    from .autopsy import Autopsy
 
 
 class FailureCode(StrEnum):
@@ -28,16 +27,6 @@ class FailureCode(StrEnum):
     PROTOCOL_VERSION_MISMATCH = "protocol_version_mismatch"
     CAPABILITY_NOT_DECLARED = "capability_not_declared"
     CAPABILITY_NOT_ALLOWED = "capability_not_allowed"
-
-
-class Stage(StrEnum):
-    """How far a conversation had come."""
-
-    LAUNCH = "launch"
-    HANDSHAKE = "handshake"
-    IDLE = "idle"
-    EXECUTE = "execute"
-    TEARDOWN = "teardown"
 
 
 class PluginFailure(PlughostError):

@@ -284,7 +284,7 @@ def _to_json(value: Any) -> bytes:
 
 
 def _error(request_id: str, code: str, message: str) -> dict[str, Any]:
-    text = message if message.strip() else code
+    text = next((each for each in (message, code) if each.strip()), "the plugin gave no reason")
     return {
         "type": "response",
         "request_id": request_id,

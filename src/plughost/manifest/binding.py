@@ -163,6 +163,8 @@ def _check(binding: Binding, *, named: bool = True) -> None:
         raise wrong("plugin.command", "empty", 'Give a list such as ["python", "plugin.py"]')
     if any("\0" in word for word in binding.command):
         raise wrong("plugin.command", "holds a NUL character", "Take it out")
+    if "\0" in str(binding.cwd):
+        raise wrong("plugin.cwd", "holds a NUL character", "Take it out")
     problem = flaw(binding.allow)
     if problem is not None:
         raise wrong("capabilities.allow", problem, "List each capability once, without blanks around it")

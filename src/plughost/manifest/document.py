@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 SIZE_LIMIT = 1_048_576  # bytes; no file that describes a plugin is anywhere near it
 _PLACE = re.compile(r"^(?P<problem>.*?)(?: - at `\$\.?(?P<key>[^`]*)`)?$", re.DOTALL)
+_FIELD = re.compile(r"Object (?:contains unknown|missing required) field `([^`]*)`")
 
 
 def read(path: Path, type: type[T]) -> T:
@@ -26,16 +27,23 @@ def parse(text: str, source: str, type: type[T]) -> T:
     """Return TOML *text* as a *type*; *source* names it in errors. Raises ManifestError."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also what int() says to a number of thousands of digits
         raise ManifestError(source, "", f"not valid TOML: {error}", "Mend the line it names") from error
     except RecursionError as error:
         raise ManifestError(source, "", "nested too deep", "Flatten it") from error
     try:
         return msgspec.convert(document, type)
     except msgspec.ValidationError as error:
-        found = _PLACE.match(str(error))
-        key, problem = (found["key"] or "", found["problem"]) if found else ("", str(error))
+        key, problem = _place(str(error))
         raise ManifestError(source, key, problem, "See docs/reference/binding.md for the keys") from error
+
+
+def _place(error: str) -> tuple[str, str]:
+    """Return the key that a decoder's *error* is about, and the rest of it."""
+    found = _PLACE.match(error)
+    key, problem = (found["key"] or "", found["problem"]) if found else ("", error)
+    field = _FIELD.match(problem)  # a missing or unknown one is named here, and only its table there
+    return (f"{key}.{field[1]}".lstrip(".") if field else key), problem
 
 
 def _text(path: Path) -> str:

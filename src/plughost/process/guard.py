@@ -18,7 +18,7 @@ from pathlib import Path
 from ..errors import Unsupported
 
 PROGRAM = str(Path(__file__).with_name("guard_main.py"))
-QUIT_S = 5.0  # a guard that was told to quit has nothing to do but exit
+QUIT_S = 5.0  # for the kernel to take away a killed guard
 
 
 class Guard:
@@ -59,20 +59,14 @@ class Guard:
         self._tell(b"-%d\n" % group)
 
     def close(self) -> None:
-        """Send the guard home. In a forked copy of the host, only let go of the pipe: it is not ours."""
+        """Send the guard home: every plugin has ended. In a forked copy of the host, only let go of the pipe."""
         if self._wire < 0:
             return
-        ours = self._pid == os.getpid()
-        if ours:
-            self._tell(b"q\n")
         os.close(self._wire)
         self._wire = -1
-        if ours:
-            try:
-                self._popen.wait(QUIT_S)
-            except subprocess.TimeoutExpired:
-                self._popen.kill()
-                self._popen.wait(QUIT_S)
+        if self._pid == os.getpid():
+            self._popen.kill()  # it ignores gentler signals, and may still be starting
+            self._popen.wait(QUIT_S)
         else:
             self._popen.returncode = 0  # so that its destructor does not wait for a stranger's child
 

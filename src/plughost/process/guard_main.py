@@ -2,8 +2,8 @@
 
     python -I -S guard_main.py HOST_PID MARKER
 
-It reads lines from standard input: +GROUP and -GROUP as plugins come and go, q to quit in peace. The end of
-input, or of the host, is its signal to act.
+It reads lines from standard input: +GROUP and -GROUP as plugins come and go. The end of
+input, or of the host, is its signal to act; a host that closes in peace kills it.
 """
 
 import os
@@ -22,8 +22,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()
-    if not _wait(host, groups):
-        return
+    _wait(host, groups)
     until = time.monotonic() + LIMIT_S
     clean = 0
     while clean < CLEAN_PASSES and time.monotonic() < until:
@@ -31,8 +30,8 @@ def main() -> None:
         time.sleep(PASS_PAUSE_S)
 
 
-def _wait(host: int, groups: set[int]) -> bool:
-    """Follow what the host says; True when it is gone, False when it has said goodbye."""
+def _wait(host: int, groups: set[int]) -> None:
+    """Follow what the host says until it is gone."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     pidfd = -1
@@ -43,21 +42,19 @@ def _wait(host: int, groups: set[int]) -> bool:
         except OSError:
             pass
     if os.getppid() != host:
-        return True  # it died before we could look
+        return  # it died before we could look
     rest = b""
     while True:
         ready = dict(poll.poll())
         if 0 in ready:
             data = os.read(0, 65536)
             if not data:
-                return True
+                return
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                if line == b"q":
-                    return False
                 (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
         elif pidfd in ready:
-            return True
+            return
 
 
 def _sweep(marker: bytes, groups: set[int]) -> bool:

@@ -33,17 +33,18 @@ class Grace:
 class Ladder:
     """One descent. `rung` is where it stands; `gave_up` is set when even SIGKILL did not help in time."""
 
-    __slots__ = ("_grace", "_until", "gave_up", "rung")
+    __slots__ = ("_ended", "_grace", "_until", "gave_up", "rung")
 
     def __init__(self, grace: Grace) -> None:
         self._grace = grace
+        self._ended = False
         self._until: float | None = None
         self.rung: Rung | None = None
         self.gave_up = False
 
     def begin(self, rung: Rung, now: float) -> Rung | None:
-        """Step onto *rung*; return it if it is new, None if the descent is already there or lower."""
-        if self.rung is not None and _ORDER.index(self.rung) >= _ORDER.index(rung):
+        """Step onto *rung*; return it if it is new, None if the descent is already there or lower, or over."""
+        if self._ended or (self.rung is not None and _ORDER.index(self.rung) >= _ORDER.index(rung)):
             return None
         self.rung = rung
         self._until = now + self._grace.after(rung)
@@ -60,7 +61,8 @@ class Ladder:
         return self.begin(_ORDER[_ORDER.index(self.rung) + 1], now)
 
     def end(self) -> None:
-        """The process is gone: nothing is due any more."""
+        """The process is gone: nothing is due any more, and `rung` stays where it was when it went."""
+        self._ended = True
         self._until = None
 
     def next_deadline(self) -> float | None:

@@ -175,10 +175,10 @@ class LocalLauncher:
         if error.errno in _MISSING and str(subject) == str(binding.cwd):
             return f"its working directory {subject} does not exist"
         match error.errno:
+            case errno.ENOENT if "/" not in str(subject):
+                return f"there is no program {subject!r} on the plugin's PATH"
             case errno.ENOENT if os.path.exists(subject):
                 return f"{subject} is there, but the interpreter in its first line is not"
-            case errno.ENOENT if "/" not in str(subject):
-                return f"no program {subject!r} on the plugin's PATH"
             case errno.ENOENT:
                 return f"{subject} does not exist"
             case errno.EISDIR:

@@ -40,8 +40,8 @@ class Buffer:
         self._searched = 0
         return taken
 
-    def peek(self, count: int) -> bytes:
-        return bytes(self._data[:count])
+    def endswith(self, mark: bytes) -> bool:
+        return self._data.endswith(mark)
 
     def clear(self) -> None:
         self._data.clear()

@@ -56,7 +56,8 @@ class ContentLengthDecoder:
         return self._buffer.scanned
 
     def receive_data(self, data: bytes) -> None:
-        self._buffer.append(data)
+        if self._failure is None:
+            self._buffer.append(data)
 
     def receive_eof(self) -> None:
         self._eof = True
@@ -121,6 +122,7 @@ class ContentLengthDecoder:
             self._fail(TruncatedFrame(f"the stream ended inside a frame's {where}"))
 
     def _fail(self, failure: FrameError) -> None:
-        self._buffer.clear()
+        self._buffer.clear()  # nothing more is read from this stream: give the memory back
+        self._header_bytes = 0
         self._failure = failure
         raise failure

@@ -37,7 +37,8 @@ class LengthPrefixDecoder:
         return len(self._buffer) + (HEADER_BYTES if self._size >= 0 else 0)
 
     def receive_data(self, data: bytes) -> None:
-        self._buffer.append(data)
+        if self._failure is None:
+            self._buffer.append(data)
 
     def receive_eof(self) -> None:
         self._eof = True
@@ -69,6 +70,7 @@ class LengthPrefixDecoder:
             self._fail(TruncatedFrame(f"the stream ended inside a frame's {where}"))
 
     def _fail(self, failure: FrameError) -> None:
-        self._buffer.clear()
+        self._buffer.clear()  # nothing more is read from this stream: give the memory back
+        self._size = -1
         self._failure = failure
         raise failure

@@ -10,17 +10,20 @@ from .buffer import Buffer
 from .errors import FrameError, FrameTooLarge
 
 LF = b"\n"
+CR = b"\r"
 
 
 def encode(body: bytes, limit: int) -> bytes:
     """Return *body* as a line.
 
-    Raises FrameTooLarge if it is longer than *limit* bytes, FrameError if it holds a line feed.
+    Raises FrameTooLarge if it is longer than *limit* bytes, FrameError if it could not be read back as it is.
     """
     if len(body) > limit:
         raise FrameTooLarge(f"a line of {len(body)} bytes is over the limit of {limit}")
     if LF in body:
         raise FrameError("a line feed inside a frame would end it early")
+    if body.endswith(CR):
+        raise FrameError("a carriage return at a frame's end would be taken for a part of the line ending")
     return body + LF
 
 
@@ -47,7 +50,8 @@ class LineDecoder:
         return self._buffer.scanned
 
     def receive_data(self, data: bytes) -> None:
-        self._buffer.append(data)
+        if self._failure is None:
+            self._buffer.append(data)
 
     def receive_eof(self) -> None:
         self._eof = True
@@ -62,7 +66,8 @@ class LineDecoder:
         at = self._buffer.find(LF)
         if at >= 0:
             return self._within_limit(self._buffer.take(at, drop=1))
-        if len(self._buffer) > self.limit + 1:  # one more may be the CR of a line that just fits
+        # A CR at the end may be part of the ending of a line that just fits.
+        if len(self._buffer) - self._buffer.endswith(CR) > self.limit:
             self._fail(len(self._buffer))
         if self._eof and len(self._buffer):
             self.complete = False
@@ -70,7 +75,7 @@ class LineDecoder:
         return None
 
     def _within_limit(self, line: bytes) -> bytes:
-        if line.endswith(b"\r"):
+        if line.endswith(CR):
             line = line[:-1]
         if len(line) > self.limit:
             self._fail(len(line))

@@ -37,7 +37,8 @@ TRAILING_LIMIT = 65_536  # bytes after the answer that are counted before we sto
 
 _HANDSHAKE_RESPONSE = strict_json.Decoder(HandshakeResponse, "handshake response")
 _RESPONSE = strict_json.Decoder(Response, "response")
-_HANDSHAKE_REQUEST = strict_json.encode(HandshakeRequest(), "handshake request")
+# Always the same short line, so it is sent whatever the binding's limit for lines.
+_HANDSHAKE_REQUEST = strict_json.encode(HandshakeRequest(), "handshake request") + lines.LF
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +134,18 @@ class ExecuteSession:
         """Say hello."""
         self._advance(Speaker.HOST, Said.HANDSHAKE)
         self._handshake_until = self._now + self._terms.handshake_s
-        self._say(lines.encode(_HANDSHAKE_REQUEST, self._terms.line_bytes))
+        self._say(_HANDSHAKE_REQUEST)
 
     def execute(self, call: Call, now: float, timeout_s: float | None = None) -> None:
-        """Send *call* as soon as the handshake is done. Raises LocalProtocolError for a second one."""
+        """Send *call* as soon as the handshake is done. Raises LocalProtocolError for a second one.
+
+        A process that has failed already fails the call too: its fault is the outcome.
+        """
         if self._call is not None or self.state not in (
             State.STARTED,
             State.HANDSHAKING,
             State.READY,
+            State.FAILED,
         ):
             raise LocalProtocolError(f"a process serves one call; this one is {self.state.value}")
         self.note_time(now)
@@ -151,8 +156,13 @@ class ExecuteSession:
             self._request()
 
     def retire(self) -> None:
-        """Let a process go that has no call: not an error, whatever it does now."""
+        """Let a process go that has no call: not an error, whatever it does now.
+
+        Raises LocalProtocolError if it has one that is not answered yet.
+        """
         if self.state in (State.HANDSHAKING, State.READY):
+            if self._call is not None:
+                raise LocalProtocolError("a process that has a call cannot be let go")
             self._advance(Speaker.HOST, Said.GOODBYE)
             self._want_end(Rung.CLOSE_STDIN)
 
@@ -204,14 +214,15 @@ class ExecuteSession:
 
     def receive_tick(self, now: float) -> None:
         self.note_time(now)
-        if self.state in (State.CLOSED, State.FAILED, State.RETIRING):
+        overdue = self.next_deadline()  # the earliest: a late tick finds what a punctual one would have
+        if overdue is None or self._now < overdue:
             return
-        if self._invocation_until is not None and self._now >= self._invocation_until:
+        if overdue == self._invocation_until:
             what = "did not exit" if self.state is State.ANSWERED else "did not answer"
             self._fail(FailureCode.TIMEOUT, f"it {what} within the time for a call", "limits.timeout_s")
-        elif self._handshake_until is not None and self._now >= self._handshake_until:
+        elif overdue == self._handshake_until:
             self._fail(FailureCode.TIMEOUT, "it did not shake hands in time", "limits.handshake_s")
-        elif self._teardown_until is not None and self._now >= self._teardown_until:
+        else:
             self._fail(FailureCode.CRASHED, "it answered but did not exit", "limits.teardown_s")
 
     def receive_broken_pipe(self) -> None:
@@ -316,7 +327,7 @@ class ExecuteSession:
         if manifest.protocol_version != PROTOCOL_VERSION:
             return (
                 FailureCode.PROTOCOL_VERSION_MISMATCH,
-                f"it speaks {manifest.protocol_version!r}, this host speaks {PROTOCOL_VERSION!r}",
+                f"it speaks {manifest.protocol_version or 'no version'!r}, this host {PROTOCOL_VERSION!r}",
             )
         for field_name in ("plugin_id", "plugin_version"):
             if not getattr(manifest, field_name).strip():
@@ -342,7 +353,8 @@ class ExecuteSession:
     def _read_response(self, response: Response) -> None:
         problem = self._flaw_in(response)
         if problem is not None:
-            raise RemoteProtocolError(f"response: {problem}")
+            self._fail(FailureCode.MALFORMED_RESPONSE, f"response: {problem}")
+            return
         error = response.error if isinstance(response.error, ErrorPayload) else None
         self.answer = Answer(response.output, response.metadata or {}, error)
         self.marks["answered"] = self._now

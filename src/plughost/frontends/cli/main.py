@@ -1,0 +1,119 @@
+"""`plughost`: wires the commands together. Imports none of them until it is used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ... import __version__
+from ...errors import ManifestError, PlughostError
+from ...failures import EXPLANATIONS, PluginFailure
+from .terminal import EXIT_BINDING, EXIT_INTERNAL, Terminal
+
+# Name -> what it does, in the order of a newcomer's day. The help of each command is in its own file.
+COMMANDS = {
+    "demo": "Run one bundled plugin of each contract and show what came back.",
+    "new": "Write a plugin that passes `check` at once.",
+    "list": "Show the plugins that are there.",
+    "describe": "Shake hands with a plugin and show what it says about itself.",
+    "call": "Call a tool of an `execute` plugin.",
+    "check": "Check a plugin against its contract, clause by clause.",
+    "explain": "Say what a failure code means and what to do.",
+    "doctor": "Find out why a plugin does not work.",
+    "completion": "Print what a shell needs to complete our commands.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"plughost.frontends.cli.commands.{name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise click.UsageError(f"{error.message} There are: {', '.join(COMMANDS)}.", ctx) from error
+
+
+@click.group(
+    cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, prog_name="plughost")
+@click.pass_context
+def plughost(ctx: click.Context) -> None:
+    """Run anyone's plugin in its own process.
+
+    PLUGIN is a directory that holds a plugin.toml, such a file, or a name in plughost.toml. Without any
+    file: `--contract execute -- COMMAND…`.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """The program's entry: everything that plughost raises becomes a sentence and an exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        plughost.main(args=words, prog_name="plughost", obj=_split(words), standalone_mode=False)
+    except click.exceptions.Exit as ended:
+        sys.exit(ended.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
+        sys.exit(141)
+    except PlughostError as error:
+        sys.exit(report(Terminal(as_json="--json" in words), error))
+
+
+def report(terminal: Terminal, error: PlughostError) -> int:
+    """Tell *error* to whoever is there, and return the exit status that goes with it."""
+    if isinstance(error, PluginFailure):
+        terminal.data({"ok": False, "failure": error.to_dict()})
+        if not terminal.as_json:
+            terminal.error(f"{error.plugin}: {error.message}  [{error.code}]")
+            for line in error.autopsy.lines():
+                terminal.note(line)
+        return EXPLANATIONS[error.code].exit_status
+    if isinstance(error, ManifestError):
+        detail = {"file": error.source, "key": error.key, "problem": error.problem, "remedy": error.remedy}
+        terminal.data({"ok": False, "binding": detail})
+        if not terminal.as_json:
+            where = f"{error.source}: {error.key}" if error.key else error.source
+            terminal.error(f"{where}: {error.problem}", f"{error.remedy}.")
+        return EXIT_BINDING
+    terminal.data({"ok": False, "problem": str(error)})
+    if not terminal.as_json:
+        terminal.error(str(error))
+    return EXIT_BINDING if type(error).__name__ == "LocalProtocolError" else EXIT_INTERNAL
+
+
+def _split(words: list[str]) -> list[str]:
+    """Take the plugin's own command line, after `--`, out of *words*, and return it."""
+    if "--" not in words:
+        return []
+    at = words.index("--")
+    command = words[at + 1 :]
+    if any(word == "--contract" or word.startswith("--contract=") for word in words[:at]):
+        del words[at:]
+        return command
+    return []

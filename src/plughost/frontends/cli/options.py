@@ -1,0 +1,53 @@
+"""Options that several commands share, and how their words become a binding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ...errors import ManifestError
+from ...manifest import binding as bindings
+from ...manifest import project
+from ...manifest.binding import Binding
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+contract = click.option(
+    "--contract",
+    metavar="NAME",
+    help="Run the COMMAND after `--` as a plugin of this contract; then PLUGIN is left out.",
+)
+
+
+def complete_plugin(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
+    """Offer the names of plughost.toml and the directories that hold a binding."""
+    from click.shell_completion import CompletionItem
+
+    try:
+        names = [entry.name for entry in project.load(Path()).entries]
+    except ManifestError:
+        names = []
+    names += [str(entry.path) for entry in project.scan(Path())]
+    found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return found or [CompletionItem(incomplete, type="file")]
+
+
+plugin = click.argument("plugin", required=False, metavar="PLUGIN", shell_complete=complete_plugin)
+
+
+def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Binding:
+    """Return the binding that the words of a command line mean. Raises ManifestError or a usage error."""
+    command: list[str] = ctx.find_root().obj or []
+    if contract is None:
+        if plugin is None:
+            raise click.UsageError("Which PLUGIN? A directory, a plugin.toml, or a name in plughost.toml.")
+        return project.resolve(plugin, Path())
+    if plugin is not None:
+        raise click.UsageError(f"PLUGIN ({plugin}) and --contract exclude each other.")
+    if not command:
+        raise click.UsageError("--contract needs the plugin's command after `--`.")
+    return bindings.of_command(contract, command)
