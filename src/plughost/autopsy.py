@@ -103,7 +103,7 @@ class Autopsy:
 
     stage: Stage
     hint: str
-    delivered: bool = False  # the whole request had been written to the plugin
+    delivered: bool = False  # the plugin had read the whole request
     exit: ExitStatus | None = None  # None when no process ever ran, or it could not be reaped
     rung: str | None = None  # the rung of the ladder on which we ended it; None if it ended by itself
     limit: str | None = None  # the limit that was hit, by its name in the binding

@@ -5,10 +5,7 @@ It sends any bytes in any pieces and collects whatever comes back, all of it bou
 
 from __future__ import annotations
 
-import array
-import fcntl
 import select
-import termios
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -62,12 +59,7 @@ class Probe:
 
     def unread(self) -> int:
         """Return how many bytes wait in the plugin's stdin."""
-        fd = self.process.fileno(Channel.STDIN)
-        if fd < 0:
-            return 0
-        count = array.array("i", [0])
-        fcntl.ioctl(fd, termios.FIONREAD, count)
-        return count[0]
+        return self.process.unread() if self.process.fileno(Channel.STDIN) >= 0 else 0
 
     def line(self, within: float) -> bytes | None:
         """Return the next line, or what is left at the end of the stream, or None if nothing came in time."""

@@ -75,6 +75,7 @@ class Evidence:
     stderr_tail: str = ""
     frames: tuple[WireFrame, ...] = ()
     survivors: tuple[Survivor, ...] = ()
+    unread: int = 0  # bytes we wrote that the plugin never read
     command: tuple[str, ...] = ()
 
 

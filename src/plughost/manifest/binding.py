@@ -5,6 +5,7 @@ It refuses what could not work (no name, no command, a bad capability) before an
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -95,7 +96,7 @@ class _Document(Struct, forbid_unknown_fields=True):
 
 def read(path: Path) -> Binding:
     """Return the binding at *path*: the file itself, or a directory that holds one. Raises ManifestError."""
-    file = path / FILE_NAME if path.is_dir() else path
+    file = path / FILE_NAME if os.path.isdir(path) else path
     return _bind(document.read(file, _Document), file.absolute().parent, str(file))
 
 

@@ -50,8 +50,8 @@ def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(SIZE_LIMIT + 1)
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # ValueError: no path at all, by a NUL in it
+        reason = getattr(error, "strerror", None) or str(error)
         raise ManifestError(str(path), "", f"cannot be read: {reason}", "Check the path") from error
     if len(data) > SIZE_LIMIT:
         raise ManifestError(str(path), "", f"over {SIZE_LIMIT} bytes", "Name the right file")

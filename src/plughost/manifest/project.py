@@ -5,6 +5,7 @@ One broken binding never hides the others: `entries` returns a reason for each o
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def nearest(start: Path) -> Path | None:
     """Return the `plughost.toml` of *start* or of the closest directory above it."""
     where = start.absolute()
     for directory in (where, *where.parents):
-        if (directory / FILE_NAME).is_file():
+        if os.path.isfile(directory / FILE_NAME):
             return directory / FILE_NAME
     return None
 
@@ -73,7 +74,7 @@ def scan(directory: Path) -> list[Entry]:
 def resolve(plugin: str, start: Path) -> Binding:
     """Return the binding that *plugin* means: a directory, a binding file, or a name. Raises ManifestError."""
     path = start / plugin
-    if path.is_dir() or path.is_file():
+    if os.path.isdir(path) or os.path.isfile(path):  # pathlib's own raise for what cannot be looked at
         return binding.read(path)
     project = load(start)
     entry = project.find(plugin)

@@ -35,6 +35,9 @@ class Process(Protocol):
     def write(self, data: bytes | memoryview) -> int:
         """Write what fits now and return how much that was. Raises BrokenPipeError if nobody reads."""
 
+    def unread(self) -> int:
+        """Return how many bytes of its stdin the plugin has not read yet; 0 where nobody can tell."""
+
     def close(self, channel: Channel) -> None: ...
 
     def has_exited(self) -> bool:

@@ -58,6 +58,7 @@ class Link:
         "_pending",
         "_stderr",
         "_survivors",
+        "_unread",
         "_watcher",
         "_writing",
         "exit_status",
@@ -92,6 +93,7 @@ class Link:
         self._open = {Channel.STDOUT, Channel.STDERR}
         self._frames: deque[WireFrame] = deque(maxlen=FRAMES_KEPT)
         self._survivors: tuple[Survivor, ...] = ()
+        self._unread = 0
 
     def start(self) -> None:
         """Begin to watch the process, and send what the session has to say."""
@@ -159,6 +161,7 @@ class Link:
             stderr_tail=self._stderr.tail(),
             frames=tuple(self._frames),
             survivors=self._survivors,
+            unread=self._unread,
             command=self.process.command,
         )
 
@@ -301,6 +304,7 @@ class Link:
         if fd < 0:
             return
         if channel is Channel.STDIN:
+            self._unread = self.process.unread()  # only now: afterwards nobody can tell
             if self._writing:
                 self._stop_writing()
         else:

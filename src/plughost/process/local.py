@@ -8,6 +8,7 @@ group cannot be taken by anyone else, so what it left behind can be signalled sa
 
 from __future__ import annotations
 
+import array
 import errno
 import fcntl
 import os
@@ -15,6 +16,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -80,6 +82,12 @@ class LocalProcess:
             return os.write(self._fds[Channel.STDIN], data)
         except BlockingIOError:
             return 0
+
+    def unread(self) -> int:
+        count = array.array("i", [0])
+        with suppress(OSError):
+            fcntl.ioctl(self._fds[Channel.STDIN], termios.FIONREAD, count)
+        return count[0]
 
     def close(self, channel: Channel) -> None:
         fd = self._fds.pop(channel, -1)

@@ -43,6 +43,7 @@ class FakeProcess:
         self.on_line: Callable[[bytes], None] | None = None
         self.on_stdin_close: Callable[[], None] | None = None
         self._status: ExitStatus | None = None
+        self._said = {Channel.STDOUT: bytearray(), Channel.STDERR: bytearray()}
         self._ours: dict[Channel, int] = {}
         self._theirs: dict[Channel, int] = {}
         for channel in (Channel.STDOUT, Channel.STDERR):
@@ -51,19 +52,21 @@ class FakeProcess:
         # Readable at its end of file, which is when the other end is closed: at exit, like a pidfd.
         self.exit_fd: int | None
         self.exit_fd, self._alive = os.pipe()
-        # Somewhere to write to that always has room, so that drivers have a descriptor for stdin.
-        self._ours[Channel.STDIN] = os.open(os.devnull, os.O_WRONLY)
+        # Only there to be watched: full exactly while the plugin does not read. The data go to `received`.
+        self._theirs[Channel.STDIN], self._ours[Channel.STDIN] = os.pipe()
+        for fd in (self._theirs[Channel.STDIN], self._ours[Channel.STDIN]):
+            os.set_blocking(fd, False)
         self._partial = b""
 
     # What a behaviour does
 
     def say(self, data: bytes) -> None:
         """Write *data* to stdout."""
-        os.write(self._theirs[Channel.STDOUT], data)
+        self._write(Channel.STDOUT, data)
 
     def log(self, data: bytes) -> None:
         """Write *data* to stderr."""
-        os.write(self._theirs[Channel.STDERR], data)
+        self._write(Channel.STDERR, data)
 
     def close_stdout(self) -> None:
         self._close_theirs(Channel.STDOUT)
@@ -71,6 +74,13 @@ class FakeProcess:
     def close_stdin(self) -> None:
         """Stop reading: the host's next write finds a broken pipe."""
         self.stdin_open = False
+
+    def read_on(self) -> None:
+        """Read again, after `reads` was False."""
+        self.reads = True
+        with suppress(BlockingIOError):
+            while os.read(self._theirs[Channel.STDIN], 65_536):
+                pass
 
     def exit(self, code: int = 0, *, signal: int | None = None) -> None:
         """End. Its pipes end with it, unless it has survivors, who hold them."""
@@ -88,10 +98,17 @@ class FakeProcess:
         return self._ours.get(channel, -1)
 
     def read(self, channel: Channel) -> bytes | None:
-        try:
-            return os.read(self._ours[channel], 65_536)
-        except BlockingIOError:
-            return None
+        said = self._said[channel]
+        if not said:
+            try:
+                return os.read(self._ours[channel], 1)  # nothing, or the end
+            except BlockingIOError:
+                return None
+        data = bytes(said[:65_536])
+        del said[:65_536]
+        if not said:
+            os.read(self._ours[channel], 1)  # the mark that there was something
+        return data
 
     def write(self, data: bytes | memoryview) -> int:
         if not self.stdin_open or self._status is not None:
@@ -99,10 +116,16 @@ class FakeProcess:
         if not self.reads:
             taken = bytes(data[: max(0, self.stdin_holds - len(self.received))])
             self.received += taken
+            with suppress(BlockingIOError):
+                while os.write(self._ours[Channel.STDIN], bytes(65_536)):
+                    pass
             return len(taken)
         self.received += data
         self._hear(bytes(data))
         return len(data)
+
+    def unread(self) -> int:
+        return 0 if self.reads else len(self.received)
 
     def close(self, channel: Channel) -> None:
         fd = self._ours.pop(channel, -1)
@@ -138,6 +161,12 @@ class FakeProcess:
         if self.exit_fd is not None:
             os.close(self.exit_fd)
             self.exit_fd = None
+
+    def _write(self, channel: Channel, data: bytes) -> None:
+        """Say *data* in memory; the pipe only carries a mark, so that it never fills up."""
+        if data and not self._said[channel]:
+            os.write(self._theirs[channel], b"!")
+        self._said[channel] += data
 
     def _hear(self, data: bytes) -> None:
         if self.on_data is not None:

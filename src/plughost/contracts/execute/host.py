@@ -88,7 +88,7 @@ def failure(plugin: str, fault: Fault, session: ExecuteSession | None, evidence:
     autopsy = Autopsy(
         stage=fault.stage,
         hint=fault.hint or diagnosis.advise(found),
-        delivered=session.delivered if session is not None else False,
+        delivered=session is not None and session.delivered and not evidence.unread,
         exit=evidence.exit,
         rung=evidence.rung,
         limit=fault.limit,

@@ -39,7 +39,8 @@ def command(
 
     JSON may be `-` for standard input or `@FILE`. With --contract, give only TOOL and JSON:
 
-        plughost call --contract execute greet '{"name": "Ada"}' -- python greeter.py
+    \b
+        plughost call --contract execute greet '{"name": "Ada"}' -- ./greeter
 
     Exit status: 0 for an answer, 1 for an error of the plugin's own, 10 to 18 for a failure
     (`plughost explain`), 3 for a wrong binding or input.

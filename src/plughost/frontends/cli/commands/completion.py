@@ -13,7 +13,11 @@ from ..terminal import Terminal
 @options.as_json
 @click.pass_context
 def command(ctx: click.Context, shell: str, as_json: bool) -> None:
-    """Print a completion script for SHELL. For bash: eval "$(plughost completion bash)"."""
+    """Print a completion script for a shell. For bash, put this into ~/.bashrc:
+
+    \b
+        eval "$(plughost completion bash)"
+    """
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

@@ -23,7 +23,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 )
 @options.as_json
 def command(contract: str, name: str, into: Path, as_json: bool) -> None:
-    """Write a new plugin of CONTRACT into a directory called NAME: its code, its binding and a test.
+    """Write a new plugin of a contract into a directory called NAME: its code, its binding and a test.
 
     Nothing that exists is overwritten.
     """

@@ -1,0 +1,113 @@
+"""What every test may use: real plugins by fault, leak checks, both event loops, and the `--all` switch."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from hypothesis import HealthCheck, settings
+
+from plughost.manifest import binding as bindings
+from plughost.manifest.binding import Binding, Environment, ExecuteOptions, Limits
+
+ROOT = Path(__file__).parent.parent
+HOSTILE = Path(__file__).parent / "process" / "hostile.py"
+
+uvloop.new_event_loop().close()  # its first loop opens descriptors that it keeps: not a leak of ours
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="also run what takes minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("long") and not config.getoption("--all"):
+            item.add_marker(pytest.mark.skip(reason="takes minutes: ./dev test --all runs it"))
+        for marker in item.iter_markers("needs"):
+            missing = [tool for tool in marker.args if shutil.which(tool) is None]
+            if missing:
+                reason = f"needs {', '.join(missing)}: install it, or let ./dev test --all do so"
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture
+def greeter() -> Path:
+    """The bundled plugin: a directory."""
+    return ROOT / "src/plughost/bundled/execute/greeter"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Callable[..., Binding]:
+    """Return bindings of tests/process/hostile.py by fault; keywords are limits and options."""
+
+    def make(fault: str, *arguments: str, allow: tuple[str, ...] = (), **options: Any) -> Binding:
+        execute = {key: options.pop(key) for key in ("spares", "strict") if key in options}
+        survivors = options.pop("survivors", "end")
+        environment = options.pop("environment", Environment())
+        return Binding(
+            name="hostile",
+            contract="execute",
+            command=(sys.executable, "-I", str(HOSTILE), fault, *arguments),
+            directory=tmp_path,
+            cwd=tmp_path,
+            allow=allow,
+            environment=environment,
+            limits=Limits(**options),
+            survivors=survivors,
+            execute=ExecuteOptions(**execute),
+        )
+
+    return make
+
+
+@pytest.fixture
+def bare() -> Callable[..., Binding]:
+    """Return a binding of a bare command line."""
+    return lambda *command: bindings.of_command("execute", list(command))
+
+
+def open_descriptors() -> dict[int, str]:
+    """Return this process's descriptors and what they are."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+        except OSError:  # the descriptor of the listing itself
+            continue
+    return found
+
+
+def children() -> set[int]:
+    """Return this process's children, zombies included."""
+    found: set[int] = set()
+    for task in os.listdir("/proc/self/task"):
+        try:
+            found |= set(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def leak_check() -> Iterator[None]:
+    """Fail the test if it leaves a descriptor or a child behind."""
+    before, kids = open_descriptors(), children()
+    yield
+    after = open_descriptors()
+    leaked = {fd: what for fd, what in after.items() if fd not in before and "pipe" in what + "pipe"}
+    assert not leaked, f"descriptors left open: {leaked}"
+    assert children() <= kids, "child processes left behind"
