@@ -122,6 +122,9 @@ def main(fault: str, *rest: str) -> int:
             sys.stdin.buffer.readline()
             while True:
                 write(b'{"type":"log"}\n' * 1000)
+        case "four-million":
+            sys.stdin.buffer.readline()
+            write(b'{"type":"handshake","manifest":' + b"[" * 4_000_000 + b"\n")
         case "half-line":
             sys.stdin.buffer.readline()
             write(hello()[:-10])
@@ -156,6 +159,9 @@ def main(fault: str, *rest: str) -> int:
             early = {"request_id": "plugin_req_0000000000000000", "input": 1}
             write(hello() + b"\n" + ok(early))
             time.sleep(FOREVER)
+        case "repeats-keys":
+            shake()
+            write(ok(request(), output="first")[:-2] + b',"output":"last"}\n')
         case "answers-twice":
             shake()
             asked = request()

@@ -198,6 +198,7 @@ async def test_its_own_error_is_a_remote_error_and_ends_it_at_once(hostile: Make
     assert (caught.value.code, caught.value.message) == ("mine", "no")
 
 
+@pytest.mark.requirement("execute:handshake:order", "execute:capabilities:no-self-grant")
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -241,6 +242,63 @@ async def test_a_response_that_breaks_a_rule_is_malformed(
 ) -> None:
     failure = await fail(hostile(f"answer-{json.dumps(changes)}"), greeter)
     assert (failure.code, failure.stage) == (FailureCode.MALFORMED_RESPONSE, Stage.EXECUTE)
+
+
+@pytest.mark.requirement("execute:frame:lenient")
+async def test_unknown_fields_are_ignored_and_the_last_of_repeated_keys_counts(
+    hostile: Make, greeter: Path
+) -> None:
+    changes = '{"x": {"status": "error"}, "status": "ok", "metadata": {"m": 1}, "error": null}'
+    assert (await succeed(hostile(f"answer-{changes}"), greeter, input=1)).metadata == {"m": 1}
+    assert (await succeed(hostile("repeats-keys"), greeter)).output == "last"
+
+
+@pytest.mark.requirement("execute:handshake:blames")
+async def test_a_failure_names_the_binding_before_a_manifest_and_the_manifest_after_it(hostile: Make) -> None:
+    nameless = plughost.manifest.binding.replace(hostile("exits-after-request", "1"), name="")
+    early = plughost.manifest.binding.replace(hostile("exit-1"), name="bound")
+    async with plughost.Host() as host:
+        with pytest.raises(PluginFailure) as caught:
+            await (await host.add(early)).call("echo")
+        assert caught.value.plugin == "bound"
+        with pytest.raises(PluginFailure) as caught:
+            await (await host.add(nameless)).call("echo")
+        assert caught.value.plugin == "hostile"
+
+
+@pytest.mark.requirement("execute:request:shape")
+async def test_exactly_one_request_is_sent_with_a_fresh_id_and_whole_context(hostile: Make) -> None:
+    frames: list[dict[str, object]] = []
+
+    def listen(event: plughost.Event) -> None:
+        if event.name == "frame" and event.to_dict()["direction"] == "out":
+            frames.append(json.loads(event.to_dict()["text"]))
+
+    async with plughost.Host(on_event=listen) as host:
+        plugin = await host.add(hostile("well"))
+        await plugin.call("echo", context={"workspace_id": "w", "role_id": "", "extra": [1]})
+        await plugin.call("echo")
+    hello, request, _, second = frames
+    assert hello == {"type": "handshake", "protocol_version": "rterm.plugin.v1"}
+    assert request.pop("request_id") != second.pop("request_id")
+    assert request == {
+        "type": "request",
+        "tool_name": "echo",
+        "context": {"workspace_id": "w", "extra": [1]},
+        "input": {},
+    }
+    assert second["context"] == {}
+
+
+@pytest.mark.requirement("execute:failure:binding")
+@pytest.mark.parametrize(
+    "change", [{"name": " "}, {"command": ()}, {"allow": ("a", "a")}, {"allow": (" a",)}]
+)
+async def test_a_wrong_binding_is_refused_before_anything_is_started(
+    change: dict[str, object], hostile: Make
+) -> None:
+    with pytest.raises(plughost.ManifestError):
+        plughost.manifest.binding.replace(hostile("well"), **change)
 
 
 async def test_a_response_before_the_request_is_malformed(hostile: Make, greeter: Path) -> None:

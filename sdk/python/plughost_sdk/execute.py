@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Tool = Callable[[Any, "Context"], Any]
 
+__all__ = ["Context", "Plugin", "PluginError"]
+
 PROTOCOL_VERSION = "rterm.plugin.v1"
 LINE_LIMIT = 1_048_576  # bytes of one line, either way: the contract's limit
 READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much

@@ -17,6 +17,7 @@ from ..contracts.execute import host as execute
 from ..contracts.execute.session import ExecuteSession
 from ..errors import HostClosed, Unsupported
 from ..failures import FailureCode, PluginFailure, Stage
+from ..manifest import binding as bindings
 from ..manifest import project
 from ..manifest.binding import Binding
 from ..process.ladder import Grace
@@ -62,7 +63,10 @@ class Engine:
         """Return the binding that *plugin* means. Raises ManifestError, or HostClosed."""
         if self.closed:
             raise HostClosed("the host is closed")
-        return plugin if isinstance(plugin, Binding) else project.resolve(os.fspath(plugin), Path())
+        if not isinstance(plugin, Binding):
+            return project.resolve(os.fspath(plugin), Path())
+        bindings.check(plugin, named=bool(plugin.name))
+        return plugin
 
     def start(self, binding: Binding, watcher: Watcher) -> ExecuteLink:
         """Start a process for *binding* and shake hands with it. Raises LaunchFailed."""

@@ -118,7 +118,7 @@ def of_command(
     """
     where = (directory or Path()).absolute()
     binding = Binding(name, contract, tuple(command), where, where, source="(command line)")
-    _check(binding, named=bool(name))
+    check(binding, named=bool(name))
     return binding
 
 
@@ -137,18 +137,20 @@ def _bind(found: _Document, directory: Path, source: str) -> Binding:
         survivors=found.plugin.survivors,
         execute=found.execute,
     )
-    _check(binding)
+    check(binding)
     return binding
 
 
 def replace(binding: Binding, **changes: object) -> Binding:
     """Return *binding* with *changes*, checked again. Raises ManifestError."""
     changed: Binding = msgspec.structs.replace(binding, **changes)
-    _check(changed, named=bool(changed.name))
+    check(changed, named=bool(changed.name))
     return changed
 
 
-def _check(binding: Binding, *, named: bool = True) -> None:
+def check(binding: Binding, *, named: bool = True) -> None:
+    """Raise ManifestError if *binding* could not work; a *named* one must have a name."""
+
     def wrong(key: str, problem: str, remedy: str) -> ManifestError:
         return ManifestError(binding.source, key, problem, remedy)
 

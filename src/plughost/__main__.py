@@ -1,0 +1,5 @@
+"""`python -m plughost` is `plughost`."""
+
+from .frontends.cli.main import run
+
+run()

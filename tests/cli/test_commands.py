@@ -1,0 +1,274 @@
+"""Every command by hand: text for people, one JSON object for programs, and errors that name the next step."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plughost import FailureCode, __version__
+from plughost.frontends.cli.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent.parent
+Run = Callable[..., Any]
+
+
+def test_without_arguments_it_says_what_it_can_do(run: Run) -> None:
+    ran = run()
+    assert ran.status == 0
+    assert all(name in ran.stdout for name in COMMANDS)
+
+
+def test_version_is_the_packages(run: Run) -> None:
+    assert __version__ in run("--version").stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_json(name: str, run: Run) -> None:
+    ran = run(name, "--help")
+    assert ran.status == 0
+    assert "--json" in ran.stdout
+
+
+def test_an_unknown_command_names_those_there_are(run: Run) -> None:
+    ran = run("cal")
+    assert ran.status == 2
+    assert "call" in ran.stderr
+
+
+def test_demo_runs_the_bundled_plugin(run: Run) -> None:
+    ran = run("demo")
+    assert ran.status == 0
+    assert "Hello Ada" in ran.stdout
+    shown = run("demo", "--json").json
+    assert shown["contracts"]["execute"]["output"] == {"text": "Hello Ada"}
+
+
+def test_call_prints_the_output(run: Run, greeter: Path) -> None:
+    ran = run("call", str(greeter), "greet", '{"name": "Ada"}')
+    assert (ran.status, json.loads(ran.stdout), ran.stderr) == (0, {"text": "Hello Ada"}, "")
+
+
+def test_call_json_prints_exactly_one_object(run: Run, greeter: Path) -> None:
+    answer = run("call", str(greeter), "greet", '{"name": "Ada"}', "--json").json
+    assert set(answer) == {"ok", "output", "metadata", "timings_ms", "warnings"}
+    assert answer["ok"] is True
+    assert set(answer["timings_ms"]) == {"launch", "handshake", "execute", "teardown", "total"}
+
+
+def test_call_takes_its_input_from_stdin_or_a_file(run: Run, greeter: Path, tmp_path: Path) -> None:
+    assert "Hello Bob" in run("call", str(greeter), "greet", "-", stdin='{"name": "Bob"}').stdout
+    (tmp_path / "input.json").write_text('{"name": "Eve"}')
+    assert "Hello Eve" in run("call", str(greeter), "greet", "@input.json").stdout
+    assert run("call", str(greeter), "greet", "@nowhere.json").status == 2
+
+
+def test_call_with_a_bare_command_needs_no_file(run: Run, greeter: Path) -> None:
+    words = (
+        "call",
+        "--contract",
+        "execute",
+        "greet",
+        '{"name": "Ada"}',
+        "--",
+        "python",
+        str(greeter / "greeter.py"),
+    )
+    assert json.loads(run(*words).stdout) == {"text": "Hello Ada"}
+
+
+def test_call_with_the_plugins_own_error_is_exit_1(run: Run, greeter: Path) -> None:
+    ran = run("call", str(greeter), "greet", "{}", "--json")
+    assert ran.status == 1
+    assert ran.json == {
+        "ok": False,
+        "error": {"code": "invalid_input", "message": 'give a name: {"name": "Ada"}'},
+    }
+    assert run("call", str(greeter), "greet", "{}").status == 1
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("p",), ("p", "t", "{}", "x"), ("p", "t", "{nonsense"), ("p", "t", "--context", "x")]
+)
+def test_call_with_wrong_words_is_a_usage_error(words: tuple[str, ...], run: Run, greeter: Path) -> None:
+    ran = run("call", *(str(greeter) if word == "p" else word for word in words))
+    assert ran.status == 2
+    assert "Error" in ran.stderr
+
+
+def test_call_shows_the_plugins_stderr_beside_the_output(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "noisy.py"
+    script.write_text(
+        "from plughost_sdk import execute\nplugin = execute.Plugin('noisy', version='1')\n"
+        "@plugin.tool\ndef hi(input, context):\n    print('printed \\x1b[31m')\n    return 1\nplugin.run()\n"
+    )
+    ran = run("call", "--contract", "execute", "hi", "--", "python", str(script))
+    assert ran.stdout == "1\n"
+    assert "printed \\x1b[31m" in ran.stderr
+    assert run("call", "--contract", "execute", "hi", "--quiet", "--", "python", str(script)).stderr == ""
+
+
+def test_an_unknown_plugin_names_what_is_known(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "plughost.toml").write_text('[plugins]\nother = "somewhere"\n')
+    ran = run("call", "nowhere", "t")
+    assert ran.status == 3
+    assert "other" in ran.stderr
+
+
+def test_a_wrong_binding_is_exit_3_with_file_key_and_remedy(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "plugin.toml").write_text(
+        '[plugin]\nname = "x"\ncontract = "execute"\ncommand = "python x.py"\n'
+    )
+    ran = run("describe", ".", "--json")
+    assert ran.status == 3
+    assert ran.json["binding"]["key"] == "plugin.command"
+    assert ran.json["binding"]["remedy"]
+    assert run("describe", ".").status == 3
+
+
+def test_describe_shows_manifest_and_binding(run: Run, greeter: Path) -> None:
+    assert "greet" in run("describe", str(greeter)).stdout
+    assert run("describe", str(greeter), "--json").json["manifest"]["exposed_tools"] == ["greet", "add"]
+
+
+def test_list_shows_good_and_broken_plugins(run: Run, tmp_path: Path, greeter: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/plugin.toml").write_text("nonsense")
+    (tmp_path / "plughost.toml").write_text(f'directories = ["."]\n[plugins]\ngreeter = "{greeter}"\n')
+    ran = run("list", "--json")
+    assert ran.status == 3
+    found = {each["name"]: each for each in ran.json["plugins"]}
+    assert found["greeter"]["problem"] is None
+    assert "TOML" in found["broken"]["problem"]
+    assert "broken" in run("list").stdout
+
+
+def test_list_in_an_empty_directory_says_how_to_begin(run: Run) -> None:
+    ran = run("list")
+    assert ran.status == 0
+    assert "plughost new" in ran.stdout
+
+
+def test_new_writes_a_plugin_that_passes_check_and_its_own_tests(run: Run, tmp_path: Path) -> None:
+    assert run("new", "execute", "my-tool").status == 0
+    assert json.loads(run("call", "my-tool", "hello", '{"name": "Ada"}').stdout)["text"].startswith(
+        "Hello Ada"
+    )
+    checked = run("check", "my-tool", "--json", "--junit", "report.xml")
+    assert checked.status == 0
+    assert {axis["status"] for axis in checked.json["axes"]} == {"passed"}
+    suite = ElementTree.parse(tmp_path / "report.xml").getroot()[0]
+    assert int(suite.attrib["tests"]) == len(checked.json["axes"])
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "my-tool"],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=50,
+        check=False,
+    )
+    assert tested.returncode == 0, tested.stdout
+
+
+@pytest.mark.parametrize("name", ["../x", "Upper", "", "a b", "x" * 64, "1st"])
+def test_new_refuses_names_that_could_do_harm(name: str, run: Run, tmp_path: Path) -> None:
+    assert run("new", "execute", name).status == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_new_overwrites_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/precious").write_text("x")
+    assert run("new", "execute", "mine").status == 2
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["precious"]
+
+
+def test_check_of_a_bad_plugin_is_exit_1_and_names_the_clause(run: Run) -> None:
+    canary = ROOT / "src/plughost/conformance/canaries/execute.py"
+    ran = run("check", "--contract", "execute", "--json", "--", sys.executable, str(canary), "answer-id")
+    assert ran.status == 1
+    failed = [axis["id"] for axis in ran.json["axes"] if axis["status"] == "failed"]
+    assert failed == ["execute:response:id"]
+
+
+def test_check_of_something_that_cannot_start_is_launch_failed(run: Run) -> None:
+    assert (
+        run("check", "--contract", "execute", "--json", "--", "./nowhere").json["failure"]["code"]
+        == "launch_failed"
+    )
+
+
+@pytest.mark.parametrize("code", FailureCode)
+def test_explain_knows_every_code(code: FailureCode, run: Run) -> None:
+    found = run("explain", code, "--json").json["codes"][0]
+    assert found["code"] == code
+    assert found["causes"]
+    assert code in run("explain", code).stdout
+
+
+def test_explain_of_an_unknown_code_lists_the_codes(run: Run) -> None:
+    ran = run("explain", "oops")
+    assert ran.status == 2
+    assert "launch_failed" in ran.stderr
+    assert len(run("explain", "--json").json["codes"]) == 9
+
+
+DOCTOR = {
+    "missing": (["./nowhere"], "does not exist"),
+    "bare word": (["no-such-program-anywhere"], "PATH"),
+    "crash": (["python", "-c", "import no_such_module"], "ModuleNotFoundError"),
+    "content-length": (["printf", r"Content-Length: 5\r\n\r\nhello"], "Content-Length"),
+    "length prefix": (["printf", r"\000\000\000\005hello"], "length prefix"),
+    "prints first": (["printf", r"Hello\n{}\n"], "before the handshake"),
+    "reads to the end": (["python", "-c", "import sys; sys.stdin.read(); print('{}')"], "input ends"),
+    "does not read": (["sleep", "60"], "standard input"),
+    "other version": (["printf", r'{"type":"handshake"}\n'], "protocol_version_mismatch"),
+}
+
+
+@pytest.mark.parametrize("case", DOCTOR)
+def test_doctor_says_what_is_wrong(case: str, run: Run) -> None:
+    command, expected = DOCTOR[case]
+    ran = run("doctor", "--contract", "execute", "--json", "--", *command)
+    assert ran.status == 1
+    problem = next(found for found in ran.json["findings"] if not found["ok"])
+    assert expected in problem["what"]
+    assert problem["advice"]
+
+
+def test_doctor_finds_a_syntax_error_without_running_the_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("x = 1\ndef oops(:\n")
+    ran = run("doctor", "--contract", "execute", "--json", "--", "python", "bad.py")
+    assert any("line 2" in found["what"] for found in ran.json["findings"])
+
+
+def test_doctor_of_a_healthy_plugin_finds_nothing(run: Run, greeter: Path) -> None:
+    assert run("doctor", str(greeter)).status == 0
+    assert run("doctor", "--json").json["ok"] is True
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_for_three_shells(shell: str, run: Run) -> None:
+    assert "_PLUGHOST_COMPLETE" in run("completion", shell).stdout
+
+
+def test_completion_offers_commands_names_and_codes(run: Run, tmp_path: Path) -> None:
+    def complete(words: str, at: int) -> str:
+        env = {"_PLUGHOST_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        return run(env=env).stdout
+
+    (tmp_path / "plughost.toml").write_text('[plugins]\ngreeter = "x"\n')
+    assert "plain,describe" in complete("plughost des", 1)
+    assert "plain,greeter" in complete("plughost describe gr", 2)
+    assert "plain,timeout" in complete("plughost explain ti", 2)
+
+
+def test_a_reader_that_goes_away_is_no_traceback(greeter: Path) -> None:
+    command = f"{sys.executable} -m plughost explain | head -c 1 >/dev/null"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=50, check=False)
+    assert "Traceback" not in done.stderr

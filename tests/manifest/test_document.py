@@ -1,0 +1,125 @@
+"""A TOML file to a typed document, or an error that names file and key."""
+
+import os
+
+import pytest
+from msgspec import Struct
+
+from plughost.errors import ManifestError
+from plughost.manifest.document import SIZE_LIMIT, parse, read
+
+
+class Inner(Struct, forbid_unknown_fields=True):
+    count: int
+    names: list[str] = []
+    table: dict[str, int] = {}
+
+
+class Document(Struct, forbid_unknown_fields=True):
+    inner: Inner
+
+
+def refusal(text):
+    with pytest.raises(ManifestError) as caught:
+        parse(text, "some.toml", Document)
+    return caught.value
+
+
+def test_a_document_is_read_from_a_file(tmp_path):
+    file = tmp_path / "some.toml"
+    file.write_text("[inner]\ncount = 3\nnames = ['ä']\n", encoding="utf-8")
+    assert read(file, Document) == Document(Inner(3, ["ä"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[inner]\ncount = '3'", "inner.count"),
+        ("[inner]\ncount = true", "inner.count"),
+        ("[inner]\ncount = 1979-05-27", "inner.count"),
+        ("[inner]\ncount = 1\nnames = 'a'", "inner.names"),
+        ("[inner]\ncount = 1\nnames = ['a', 2]", "inner.names[1]"),
+        ("[inner]\ncount = 1\n[inner.table]\na = 'b'", "inner.table[...]"),
+        ("inner = 5", "inner"),
+        ("[[inner]]\ncount = 1", "inner"),
+        ("[inner]", "inner.count"),
+        ("", "inner"),
+        ("[inner]\ncount = 1\ncolour = 2", "inner.colour"),
+        ("[inner]\ncount = 1\n[outer]", "outer"),
+        ("[inner]\ncount = 1\n[inner.colour]", "inner.colour"),
+    ],
+)
+def test_what_is_wrong_missing_or_unknown_is_named_by_its_key(text, key):
+    error = refusal(text)
+    assert (error.source, error.key) == ("some.toml", key)
+    assert error.problem
+    assert error.remedy
+    assert "some.toml" in str(error)
+    assert key in str(error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[inner",
+        "inner",
+        "[inner]\ncount = 1\ncount = 2",
+        "[inner]\ncount = 1\n[inner]",
+        "[inner]\ncount = 01",
+        "[inner]\ncount = 1 2",
+        "[inner]\ncount = " + "1" * 5000,
+        "[inner]\ncount = 1 # \0",
+        "x = " + "[" * 5000,
+        "x = " + "[" * 5000 + "]" * 5000,
+        "x = " + "{a=" * 5000,
+        "x = '\ud800",
+    ],
+    ids=range(12),
+)
+def test_what_is_not_toml_is_named_by_its_file(text):
+    error = refusal(text)
+    assert (error.source, error.key) == ("some.toml", "")
+    assert error.__cause__ is not None
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ManifestError) as caught:
+        read(tmp_path / "missing.toml", Document)
+    assert caught.value.source == str(tmp_path / "missing.toml")
+    assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+def test_a_directory_is_no_document(tmp_path):
+    with pytest.raises(ManifestError) as caught:
+        read(tmp_path, Document)
+    assert caught.value.source == str(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(tmp_path):
+    file = tmp_path / "some.toml"
+    file.touch(mode=0)
+    with pytest.raises(ManifestError) as caught:
+        read(file, Document)
+    assert isinstance(caught.value.__cause__, PermissionError)
+
+
+@pytest.mark.parametrize("data", [b"\xff", "[inner]\ncount = 1".encode("utf-16")], ids=["\\xff", "UTF-16"])
+def test_a_file_that_is_not_utf8_is_named(tmp_path, data):
+    file = tmp_path / "some.toml"
+    file.write_bytes(data)
+    with pytest.raises(ManifestError) as caught:
+        read(file, Document)
+    assert caught.value.source == str(file)
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_a_file_is_read_up_to_the_limit_to_the_byte(tmp_path, over):
+    file = tmp_path / "some.toml"
+    text = b"[inner]\ncount = 1\n#"
+    file.write_bytes(text + b"x" * (SIZE_LIMIT + over - len(text)))
+    if over > 0:
+        with pytest.raises(ManifestError):
+            read(file, Document)
+    else:
+        assert read(file, Document).inner.count == 1

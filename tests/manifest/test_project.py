@@ -1,0 +1,173 @@
+"""The plugins a project knows: by name, by path, and one broken binding never hides the others."""
+
+import pytest
+
+from plughost.errors import ManifestError
+from plughost.manifest import project
+
+
+@pytest.fixture
+def put_project(tmp_path):
+    """Return a function that writes the project file."""
+
+    def put(text):
+        file = tmp_path / "plughost.toml"
+        file.write_text(text)
+        return file
+
+    return put
+
+
+def names(found):
+    return [entry.name for entry in found.entries]
+
+
+def test_the_nearest_project_is_the_one_of_the_closest_directory_above(tmp_path, put_project):
+    outer = put_project("")
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert project.nearest(inner) == outer
+    (tmp_path / "a" / "plughost.toml").touch()
+    assert project.nearest(inner) == tmp_path / "a" / "plughost.toml"
+    assert project.nearest(tmp_path) == outer
+
+
+def test_a_directory_of_that_name_is_no_project(tmp_path):
+    (tmp_path / "a" / "plughost.toml").mkdir(parents=True)
+    (tmp_path / "plughost.toml").touch()
+    assert project.nearest(tmp_path / "a") == tmp_path / "plughost.toml"
+
+
+def test_without_a_project_file_there_are_no_plugins(tmp_path, monkeypatch):
+    monkeypatch.setattr(project, "nearest", lambda start: None)
+    found = project.load(tmp_path)
+    assert (found.file, found.entries) == (None, ())
+
+
+def test_an_empty_project_knows_no_plugins(tmp_path, put_project):
+    file = put_project("")
+    found = project.load(tmp_path)
+    assert (found.file, found.entries) == (file, ())
+    assert found.find("greeter") is None
+
+
+def test_plugins_are_named_one_by_one_relative_to_the_project_file(tmp_path, put_project, put_plugin):
+    put_plugin("there/greeter")
+    put_plugin("adder")
+    put_project('[plugins]\nhello = "there/greeter"\nadd = "adder/plugin.toml"\n')
+    (tmp_path / "below").mkdir()
+    found = project.load(tmp_path / "below")
+    assert names(found) == ["hello", "add"]
+    assert [entry.binding.name for entry in found.entries] == ["greeter", "adder"]
+
+
+def test_directories_of_plugins_are_scanned_after_the_named_ones(tmp_path, put_project, put_plugin):
+    for where in ("more/b", "more/a", "one"):
+        put_plugin(where)
+    put_project('directories = ["more", "missing"]\n[plugins]\none = "one"\n')
+    assert names(project.load(tmp_path)) == ["one", "a", "b"]
+
+
+def test_a_scan_returns_what_holds_a_binding_in_the_order_of_names(tmp_path, put_plugin):
+    for where in ("b", "c", "a", "deep/er"):
+        put_plugin(where)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    entries = project.scan(tmp_path)
+    assert [entry.name for entry in entries] == ["a", "b", "c"]
+    assert all(entry.binding is not None and entry.problem is None for entry in entries)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[plugin", "[plugin]\nname = 5", "\0", '[plugin]\nname="b"\ncontract="x"\ncommand=["x"]']
+)
+def test_one_broken_binding_is_reported_and_does_not_hide_the_others(tmp_path, put_plugin, text):
+    put_plugin("a")
+    put_plugin("b", text=text)
+    put_plugin("c")
+    first, broken, last = project.scan(tmp_path)
+    assert (first.binding.name, last.binding.name) == ("a", "c")
+    assert broken.binding is None
+    assert str(tmp_path / "b" / "plugin.toml") in broken.problem
+
+
+@pytest.mark.parametrize(
+    "where", ["nowhere", "a/b", "nowhere\\u0000", "x" * 5000], ids=["gone", "below", "NUL", "long"]
+)
+def test_a_named_plugin_that_is_not_there_is_reported_and_does_not_hide_the_others(
+    tmp_path, put_project, put_plugin, where
+):
+    put_plugin("a")
+    put_project(f'[plugins]\ngone = "{where}"\na = "a"\n')
+    gone, there = project.load(tmp_path).entries
+    assert (gone.binding, there.problem) == (None, None)
+    assert gone.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("plugins = 5", "plugins"),
+        ("[plugins]\na = 5", "plugins[...]"),
+        ("directories = 'a'", "directories"),
+        ("directories = [5]", "directories[0]"),
+        ("[plugin]\na = 'a'", "plugin"),
+        ("[plugins", ""),
+    ],
+)
+def test_a_wrong_project_file_is_named_with_its_key(tmp_path, put_project, text, key):
+    file = put_project(text)
+    with pytest.raises(ManifestError) as caught:
+        project.load(tmp_path)
+    assert (caught.value.source, caught.value.key) == (str(file), key)
+
+
+def test_a_plugin_is_meant_by_its_directory_its_file_or_its_name(tmp_path, put_project, put_plugin):
+    put_plugin("there/greeter")
+    put_project('[plugins]\nhello = "there/greeter"\n')
+    by_name = project.resolve("hello", tmp_path)
+    assert by_name.name == "greeter"
+    assert project.resolve("there/greeter", tmp_path).directory == by_name.directory
+    assert project.resolve("there/greeter/plugin.toml", tmp_path).directory == by_name.directory
+    assert project.resolve(str(tmp_path / "there" / "greeter"), tmp_path / "there") == by_name
+
+
+def test_a_directory_is_meant_before_a_name(tmp_path, put_project, put_plugin):
+    put_plugin("greeter", name="of-directory")
+    put_plugin("other", name="of-name")
+    put_project('[plugins]\ngreeter = "other"\n')
+    assert project.resolve("greeter", tmp_path).name == "of-directory"
+
+
+def test_a_name_is_found_in_a_scanned_directory(tmp_path, put_project, put_plugin):
+    put_plugin("more/adder")
+    put_project('directories = ["more"]\n')
+    assert project.resolve("adder", tmp_path).name == "adder"
+
+
+@pytest.mark.parametrize(
+    "name", ["nobody", "no/body", "a\0b", "x" * 5000], ids=["name", "path", "NUL", "long"]
+)
+def test_an_unknown_plugin_is_named_and_so_are_the_known_ones(tmp_path, put_project, put_plugin, name):
+    put_plugin("greeter")
+    put_project('[plugins]\nhello = "greeter"\n')
+    with pytest.raises(ManifestError) as caught:
+        project.resolve(name, tmp_path)
+    assert caught.value.source == name
+    assert "hello" in caught.value.remedy
+
+
+def test_a_name_whose_binding_is_broken_is_refused_with_the_whole_reason(tmp_path, put_project, put_plugin):
+    put_plugin("broken", text="[plugin]\nname = 5\n")
+    put_project('[plugins]\nalias = "broken"\n')
+    with pytest.raises(ManifestError) as caught:
+        project.resolve("alias", tmp_path)
+    assert caught.value.source == str(tmp_path / "broken" / "plugin.toml")
+    assert caught.value.key == "plugin.name"
+
+
+def test_a_directory_without_a_binding_is_refused_by_the_file_that_is_missing(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ManifestError) as caught:
+        project.resolve("empty", tmp_path)
+    assert caught.value.source == str(tmp_path / "empty" / "plugin.toml")

@@ -1,0 +1,94 @@
+"""The buffer below every decoder: nothing is lost, nothing is searched twice."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from plughost_sdk.frames.buffer import Buffer
+
+
+def filled(data):
+    buffer = Buffer()
+    buffer.append(data)
+    return buffer
+
+
+def test_a_new_buffer_is_empty():
+    buffer = Buffer()
+    assert len(buffer) == 0
+    assert buffer.find(b"\n") == -1
+    assert buffer.take(10) == b""
+
+
+def test_bytes_come_out_in_the_order_they_went_in():
+    buffer = filled(b"one")
+    buffer.append(b"two")
+    assert buffer.take(4) == b"onet"
+    assert buffer.take(9) == b"wo"
+    assert len(buffer) == 0
+
+
+def test_taken_bytes_are_no_longer_counted():
+    buffer = filled(b"abcdef")
+    buffer.take(2, drop=1)
+    assert len(buffer) == 3
+    assert buffer.take(3) == b"def"
+
+
+def test_what_was_taken_does_not_change_when_more_is_appended():
+    buffer = filled(b"abc")
+    taken = buffer.take(3)
+    buffer.append(b"xyz")
+    assert taken == b"abc"
+
+
+def test_a_mark_is_found_at_its_first_place():
+    assert filled(b"ab\ncd\n").find(b"\n") == 2
+
+
+def test_a_mark_that_came_later_is_found():
+    buffer = filled(b"ab")
+    assert buffer.find(b"\n") == -1
+    buffer.append(b"c\n")
+    assert buffer.find(b"\n") == 3
+
+
+def test_after_a_take_the_search_begins_at_the_new_front():
+    buffer = filled(b"ab\ncd\n")
+    buffer.take(buffer.find(b"\n"), drop=1)
+    assert buffer.find(b"\n") == 2
+
+
+def test_a_cleared_buffer_searches_what_comes_next_from_its_beginning():
+    buffer = filled(b"abc")
+    buffer.find(b"\n")
+    buffer.clear()
+    assert len(buffer) == 0
+    buffer.append(b"\n")
+    assert buffer.find(b"\n") == 0
+
+
+def test_the_end_can_be_looked_at_without_taking_it():
+    buffer = filled(b"ab\r")
+    assert buffer.endswith(b"\r")
+    assert not buffer.endswith(b"b")
+    assert len(buffer) == 3
+
+
+def test_bytes_without_the_mark_are_searched_once_however_often_it_is_looked_for():
+    buffer = Buffer()
+    for _ in range(100):
+        buffer.append(b"x" * 10)
+        assert buffer.find(b"\n") == -1
+        assert buffer.find(b"\n") == -1
+    assert buffer.scanned == 1000
+
+
+@given(st.lists(st.binary(max_size=20), max_size=20))
+def test_taking_every_marked_run_searches_every_byte_exactly_once(pieces):
+    buffer, runs = Buffer(), []
+    for piece in pieces:
+        buffer.append(piece)
+        while (at := buffer.find(b"\n")) >= 0:
+            runs.append(buffer.take(at, drop=1))
+    stream = b"".join(pieces)
+    assert [*runs, buffer.take(len(buffer))] == stream.split(b"\n")
+    assert buffer.scanned == len(stream)

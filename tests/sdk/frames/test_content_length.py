@@ -1,0 +1,158 @@
+"""Content-Length: every case of the table, strict where two readers could disagree."""
+
+import pytest
+from plughost_sdk.frames.content_length import HEADER_LIMIT, ContentLengthDecoder, encode
+from plughost_sdk.frames.errors import FrameError, FrameTooLarge, TruncatedFrame
+
+MIB = 1_048_576
+HEADER = b"Content-Length: 5\r\n\r\n"
+
+
+def test_a_frame_is_written_as_one_header_a_blank_line_and_the_body():
+    assert encode(b"hello", 100) == b"Content-Length: 5\r\n\r\nhello"
+    assert encode(b"", 100) == b"Content-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Content-Length: 5\r\n\r\n",
+        b"Content-Length:5\r\n\r\n",
+        b"content-length: 5\r\n\r\n",
+        b"CONTENT-LENGTH: 5\r\n\r\n",
+        b"Content-Length : 5\r\n\r\n",
+        b" \tContent-Length\t:\t 5 \t\r\n\r\n",
+        b"Content-Length: 005\r\n\r\n",
+        b"Content-Length: 00000000000000000005\r\n\r\n",
+        b"Content-Length: 5\r\r\n\r\n",
+    ],
+)
+def test_blanks_case_and_leading_zeros_do_not_matter(feed, ways_to_cut, header):
+    for pieces in ways_to_cut(header + b"hello" + HEADER + b"again"):
+        assert feed(ContentLengthDecoder(100), *pieces) == ([b"hello", b"again"], None)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Content-Type: application/json\r\nContent-Length: 5\r\n\r\n",
+        b"Content-Length: 5\r\nContent-Type: application/json\r\n\r\n",
+        b"Content-Length: 5\r\nContent-Length: 5\r\n\r\n",
+        b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        b"Content-Length 5\r\n\r\n",
+        b"Content-Length: 5\n\n",
+        b"Content-Length: 5\r\n\n",
+        b"Content-Length: 5\n\r\n",
+        b"\r\n",
+        b"\r\nContent-Length: 5\r\n\r\n",
+        b"\n",
+        b": 5\r\n\r\n",
+        b"Content-Length: +5\r\n\r\n",
+        b"Content-Length: -5\r\n\r\n",
+        b"Content-Length: -1\r\n\r\n",
+        b"Content-Length: \r\n\r\n",
+        b"Content-Length:\r\n\r\n",
+        b"Content-Length: abc\r\n\r\n",
+        b"Content-Length: 5_0\r\n\r\n",
+        b"Content-Length: 1_000\r\n\r\n",
+        b"Content-Length: 5.0\r\n\r\n",
+        b"Content-Length: 0x5\r\n\r\n",
+        b"Content-Length: 5 5\r\n\r\n",
+        b"Content-Length: 5, 5\r\n\r\n",
+        b"Content-Length: 000000000000000000005\r\n\r\n",
+        "Content-Length: \uff15\r\n\r\n".encode(),
+        "Content-Length: \u0665\r\n\r\n".encode(),
+        "Content-Length:\u00a05\r\n\r\n".encode(),
+        b"Content-Length: 5\xff\r\n\r\n",
+        b"\xffContent-Length: 5\r\n\r\n",
+        b"Content-Length: 5\0\r\n\r\n",
+        b"Content-Length: 5\x0b\r\n\r\n",
+        b'{"jsonrpc":"2.0"}\r\n\r\n',
+        b"Starting up...\n",
+    ],
+)
+def test_a_header_that_is_not_exactly_ours_is_an_error_for_every_cut(feed, ways_to_cut, header):
+    for pieces in ways_to_cut(header):
+        assert feed(ContentLengthDecoder(100), *pieces, b"hello", eof=False) == ([], FrameError)
+
+
+def test_the_second_content_length_is_refused_even_if_it_says_the_same():
+    decoder = ContentLengthDecoder(100)
+    decoder.receive_data(b"Content-Length: 5\r\nContent-Length: 5\r\n")
+    with pytest.raises(FrameError):
+        decoder.next_frame()
+
+
+@pytest.mark.parametrize("length", [11, 99_999_999_999_999, 2**64, 10**20 - 1])
+def test_a_length_over_the_limit_is_refused_from_the_header_alone(feed, length):
+    header = b"Content-Length: %d\r\n\r\n" % length
+    assert feed(ContentLengthDecoder(10), header, eof=False) == ([], FrameTooLarge)
+
+
+def test_a_number_of_more_digits_than_any_length_is_never_turned_into_one(feed):
+    header = b"Content-Length: " + b"9" * 8000 + b"\r\n\r\n"
+    assert feed(ContentLengthDecoder(10), header, eof=False) == ([], FrameError)
+
+
+@pytest.mark.parametrize("limit", [len(HEADER), len(HEADER) + 1])
+def test_a_header_block_within_its_limit_is_read(feed, ways_to_cut, limit):
+    for pieces in ways_to_cut(HEADER + b"hello"):
+        assert feed(ContentLengthDecoder(10, limit), *pieces) == ([b"hello"], None)
+
+
+def test_a_header_block_one_over_its_limit_is_refused_line_ends_included(feed, ways_to_cut):
+    for pieces in ways_to_cut(HEADER + b"hello"):
+        assert feed(ContentLengthDecoder(10, len(HEADER) - 1), *pieces) == ([], FrameTooLarge)
+
+
+def test_the_usual_header_limit_is_8_kibibytes_to_the_byte(feed):
+    def padded(size):
+        return HEADER.replace(b": ", b":" + b" " * (size - len(HEADER) + 1))
+
+    assert HEADER_LIMIT == 8192
+    assert len(padded(8192)) == 8192
+    assert feed(ContentLengthDecoder(10), padded(8191) + b"hello") == ([b"hello"], None)
+    assert feed(ContentLengthDecoder(10), padded(8192) + b"hello") == ([b"hello"], None)
+    assert feed(ContentLengthDecoder(10), padded(8193) + b"hello") == ([], FrameTooLarge)
+
+
+def test_an_endless_header_line_is_refused_at_the_first_byte_that_is_too_many(feed):
+    assert feed(ContentLengthDecoder(10, 50), b"x" * 50, eof=False) == ([], None)
+    assert feed(ContentLengthDecoder(10, 50), b"x" * 50, b"x", eof=False) == ([], FrameTooLarge)
+
+
+def test_every_frame_has_a_header_limit_of_its_own(feed):
+    stream = (HEADER + b"hello") * 100
+    assert feed(ContentLengthDecoder(10, len(HEADER)), stream) == ([b"hello"] * 100, None)
+
+
+def test_a_body_that_looks_like_a_header_is_only_a_body(feed, ways_to_cut):
+    for pieces in ways_to_cut(encode(HEADER, 100) + encode(b"\r\n\r\n", 100)):
+        assert feed(ContentLengthDecoder(100), *pieces) == ([HEADER, b"\r\n\r\n"], None)
+
+
+@pytest.mark.parametrize(
+    "stream", [b"C", b"Content-Length: 5", b"Content-Length: 5\r\n", HEADER, HEADER + b"hell"]
+)
+def test_the_end_of_the_stream_in_a_header_or_body_is_truncation(feed, stream):
+    assert feed(ContentLengthDecoder(100), stream) == ([], TruncatedFrame)
+
+
+def test_a_body_of_16_mebibytes_is_not_searched_at_all():
+    decoder, piece = ContentLengthDecoder(16 * MIB), b"\n" * 65_536
+    header = b"Content-Length: %d\r\n\r\n" % (16 * MIB)
+    decoder.receive_data(header)
+    for _ in range(256):
+        assert decoder.next_frame() is None
+        decoder.receive_data(piece)
+    body = decoder.next_frame()
+    assert body is not None
+    assert len(body) == 16 * MIB
+    assert decoder.scanned == len(header)
+
+
+def test_no_byte_of_a_header_that_comes_byte_by_byte_is_searched_twice(feed):
+    decoder = ContentLengthDecoder(10)
+    stream = HEADER + b"hello"
+    feed(decoder, *(stream[at : at + 1] for at in range(len(stream))))
+    assert decoder.scanned == len(HEADER)
