@@ -61,7 +61,9 @@ class ExitStatus:
         if self.signal_name is not None:
             meaning = SIGNAL_MEANINGS.get(self.signal_name)
             return f"{self.signal_name} ({meaning})" if meaning else self.signal_name
-        return "unknown" if self.code is None else f"exit status {self.code}"
+        if self.code is None:
+            return "an unknown status (it could not be reaped, or somebody else reaped it)"
+        return f"exit status {self.code}"
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -271,9 +271,8 @@ def main(fault: str, *rest: str) -> int:
             time.sleep(FOREVER)
         case "child-floods":
             shake()
-            asked = request()
+            write(ok(request()))
             subprocess.Popen(["sh", "-c", "exec yes"], stdin=subprocess.DEVNULL)
-            write(ok(asked))
             os._exit(0)
         case "flips-flags":
             for fd in (0, 1, 2):

@@ -428,6 +428,7 @@ async def test_cpu_time_beyond_the_limit_is_a_crash_that_names_the_limit(
     assert failure.code is FailureCode.CRASHED
     assert failure.autopsy.exit is not None
     assert failure.autopsy.exit.signal_name == "SIGXCPU"
+    assert failure.autopsy.limit == "limits.cpu_s"
 
 
 async def test_a_file_beyond_the_limit_is_a_crash(hostile: Make, greeter: Path, tmp_path: Path) -> None:

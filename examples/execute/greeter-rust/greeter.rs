@@ -30,13 +30,15 @@ fn greet(input: &Value) -> Output {
 }
 
 fn add(input: &Value) -> Output {
-    let Some(Value::Array(numbers)) = input.get("numbers") else {
-        return invalid_input("numbers must be a list");
+    let numbers = match input.get("numbers") {
+        Some(Value::Array(numbers)) => numbers,
+        _ => return invalid_input("numbers must be a list"),
     };
     let mut sum = 0.0_f64;
     for item in numbers {
-        let Value::Number(number) = item else {
-            return invalid_input("numbers must hold numbers only");
+        let number = match item {
+            Value::Number(number) => number,
+            _ => return invalid_input("numbers must hold numbers only"),
         };
         sum += number;
     }
@@ -107,8 +109,9 @@ fn send(out: &mut impl Write, mut line: String) -> Result<(), Failure> {
 }
 
 fn serve(input: &mut impl BufRead, out: &mut impl Write) -> Result<(), Failure> {
-    let Some(hello) = read_message(input, "handshake")? else {
-        return Ok(());
+    let hello = match read_message(input, "handshake")? {
+        Some(hello) => hello,
+        None => return Ok(()),
     };
     if hello.get("protocol_version").and_then(Value::as_str) != Some(PROTOCOL) {
         return Err(format!("the host does not speak {PROTOCOL}").into());
@@ -120,12 +123,14 @@ fn serve(input: &mut impl BufRead, out: &mut impl Write) -> Result<(), Failure> 
     let hello = format!("{{\"type\":\"handshake\",\"manifest\":{manifest}}}");
     send(out, hello)?;
 
-    let Some(request) = read_message(input, "request")? else {
-        return Ok(());
+    let request = match read_message(input, "request")? {
+        Some(request) => request,
+        None => return Ok(()),
     };
     let text = |key| request.get(key).and_then(Value::as_str);
-    let (Some(id), Some(tool)) = (text("request_id"), text("tool_name")) else {
-        return Err("request_id and tool_name must be strings".into());
+    let (id, tool) = match (text("request_id"), text("tool_name")) {
+        (Some(id), Some(tool)) => (id, tool),
+        _ => return Err("request_id and tool_name must be strings".into()),
     };
     let output = call(tool, request.get("input").unwrap_or(&Value::Null));
     let mut line = response(id, &output);

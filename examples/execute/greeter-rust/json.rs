@@ -165,7 +165,7 @@ impl Parser<'_> {
     }
 
     fn skip(&mut self, any_of: &[u8]) -> bool {
-        let found = self.byte().is_some_and(|b| any_of.contains(&b));
+        let found = self.byte().map_or(false, |b| any_of.contains(&b));
         self.at += usize::from(found);
         found
     }

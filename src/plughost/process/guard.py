@@ -62,13 +62,14 @@ class Guard:
         """Send the guard home: every plugin has ended. In a forked copy of the host, only let go of the pipe."""
         if self._wire < 0:
             return
-        os.close(self._wire)
-        self._wire = -1
         if self._pid == os.getpid():
-            self._popen.kill()  # it ignores gentler signals, and may still be starting
+            # Killed before it can see the pipe end: it would end the survivors that a binding allows.
+            self._popen.kill()
             self._popen.wait(QUIT_S)
         else:
             self._popen.returncode = 0  # so that its destructor does not wait for a stranger's child
+        os.close(self._wire)
+        self._wire = -1
 
     def _tell(self, line: bytes) -> None:
         with suppress(OSError):  # a guard that is gone, or a full pipe: the marker still finds everything

@@ -156,6 +156,11 @@ class LocalLauncher:
         if not binding.cwd.is_dir():
             code = errno.ENOTDIR if binding.cwd.exists() else errno.ENOENT
             raise OSError(code, "the working directory is not there", str(binding.cwd))
+        if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+            raise Unsupported(
+                "this process ignores SIGCHLD, so no plugin's exit status can be known: "
+                "set it to signal.SIG_DFL before using plughost"
+            )
         if self._guard is None:
             self._guard = Guard(self._marker)
         self._runs += 1

@@ -39,6 +39,7 @@ def test_blanks_case_and_leading_zeros_do_not_matter(feed, ways_to_cut, header):
         b"Content-Length: 5\r\nContent-Type: application/json\r\n\r\n",
         b"Content-Length: 5\r\nContent-Length: 5\r\n\r\n",
         b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        b"Content-Length: 0\r\nContent-Length: 5\r\n\r\n",
         b"Content-Length 5\r\n\r\n",
         b"Content-Length: 5\n\n",
         b"Content-Length: 5\r\n\n",

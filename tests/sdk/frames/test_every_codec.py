@@ -148,7 +148,7 @@ def test_a_frame_over_the_limit_is_refused_before_all_of_it_has_come(codec, feed
 
 def test_a_failed_decoder_raises_the_same_ever_after_and_keeps_nothing(codec):
     decoder = codec.decoder(10)
-    decoder.receive_data(codec.endless)
+    decoder.receive_data(codec.endless + b"and more of it")
     with pytest.raises(FrameTooLarge) as first:
         decoder.next_frame()
     assert decoder.pending == 0

@@ -91,7 +91,7 @@ def failure(plugin: str, fault: Fault, session: ExecuteSession | None, evidence:
         delivered=session is not None and session.delivered and not evidence.unread,
         exit=evidence.exit,
         rung=evidence.rung,
-        limit=fault.limit,
+        limit=fault.limit or _limit_of(evidence),
         stderr_tail=evidence.stderr_tail,
         frames=evidence.frames,
         timings_ms=timings(session) if session is not None else {},
@@ -107,6 +107,14 @@ def failure(plugin: str, fault: Fault, session: ExecuteSession | None, evidence:
     return EXPLANATIONS[fault.code].failure(plugin, message, autopsy, answer)
 
 
+_LIMIT_SIGNALS = {"SIGXCPU": "limits.cpu_s", "SIGXFSZ": "limits.file_mb"}
+
+
+def _limit_of(evidence: Evidence) -> str | None:
+    """Return the limit whose signal ended the process, or None."""
+    return _LIMIT_SIGNALS.get(evidence.exit.signal_name or "") if evidence.exit is not None else None
+
+
 # Which two marks of a session bound each stage. A spare's handshake was over before its call began.
 _STAGES = {
     "launch": ("started", "spawned"),
@@ -117,17 +125,21 @@ _STAGES = {
 
 
 def timings(session: ExecuteSession) -> dict[str, float]:
-    """Return how long each stage took, and the whole call, in milliseconds."""
+    """Return how long each stage took, the one that failed included, and the whole call, in milliseconds."""
     marks = session.marks
-    spans = {
-        stage: (marks[end] - max(marks[start], marks.get("called", 0.0) if stage == "execute" else 0.0))
-        * 1000
-        for stage, (start, end) in _STAGES.items()
-        if start in marks and end in marks
-    }
+    spans = {}
+    for stage, (start, end) in _STAGES.items():
+        if start not in marks:
+            continue
+        if end not in marks and "spawned" in marks and "failed" in marks:
+            spans[stage] = marks["failed"] - marks[start]
+            break
+        if end in marks:
+            began = max(marks[start], marks.get("called", 0.0)) if stage == "execute" else marks[start]
+            spans[stage] = marks[end] - began
     if "called" in marks and "exited" in marks:
-        spans["total"] = (marks["exited"] - marks["called"]) * 1000
-    return {stage: round(ms, 3) for stage, ms in spans.items()}
+        spans["total"] = marks["exited"] - marks["called"]
+    return {stage: round(seconds * 1000, 3) for stage, seconds in spans.items()}
 
 
 def _warnings(session: ExecuteSession, evidence: Evidence) -> tuple[str, ...]:

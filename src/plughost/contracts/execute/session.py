@@ -435,6 +435,7 @@ class ExecuteSession:
         *,
         stage: Stage | None = None,
     ) -> None:
+        self.marks["failed"] = self._now
         self.fault = Fault(code, stage or self.stage, message, limit, when=self._while())
         self._advance(Speaker.PLUGIN, Said.FAULT)
         # One that ended its output may be about to exit: it gets the time to, and its exit status tells why.
