@@ -10,6 +10,7 @@ from plughost_sdk import execute, stdio
 from plughost_sdk.execute import (
     EXIT_CONTRACT_BROKEN,
     EXIT_OK,
+    EXIT_STARTED_BY_HAND,
     LINE_LIMIT,
     PROTOCOL_VERSION,
     Plugin,
@@ -185,6 +186,10 @@ def test_a_plugin_error_is_answered_with_its_own_code_and_message():
     assert response["error"] == {"code": "no_such_file", "message": "There is no such file."}
 
 
+def test_a_plugin_error_prints_as_its_message():
+    assert str(PluginError("no_such_file", "There is no such file.")) == "There is no such file."
+
+
 @pytest.mark.parametrize("code", ["", " ", "broken"])
 @pytest.mark.parametrize("message", ["", " ", "\n"])
 def test_the_message_of_an_error_is_never_blank(code, message):
@@ -272,6 +277,10 @@ def test_a_handshake_spelled_otherwise_gets_the_same_reply(converse, handshake, 
     assert converse(make(), spelled) == converse(make(), handshake)
 
 
+def test_the_exit_statuses_tell_a_good_end_a_broken_contract_and_a_start_by_hand_apart():
+    assert (EXIT_OK, EXIT_CONTRACT_BROKEN, EXIT_STARTED_BY_HAND) == (0, 1, 2)
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_the_end_of_input_before_a_request_is_a_clean_exit(converse, handshake, count):
     status, lines = converse(make(), handshake * count)
@@ -321,6 +330,7 @@ def test_a_request_with_unknown_fields_is_answered(converse, handshake, request_
 
 @pytest.mark.parametrize("over", [-1, 0, 1])
 def test_a_request_line_is_accepted_up_to_the_limit_to_the_byte(converse, handshake, request_line, over):
+    assert LINE_LIMIT == 1_048_576
     empty = len(request_line("echo", "")) - 1
     line = request_line("echo", "x" * (LINE_LIMIT + over - empty))
     assert len(line) - 1 == LINE_LIMIT + over

@@ -30,7 +30,8 @@ def call(run_child, handshake, request_line):
     """Return a function that runs a noisy plugin and returns its response and its stderr."""
 
     def run(**parts):
-        child = run_child(program(**parts), handshake + request_line("make_noise"))
+        unread = b"secret\n" * 20_000  # stays on the wire, for whoever reads what is not meant for it
+        child = run_child(program(**parts), handshake + request_line("make_noise") + unread)
         assert child.returncode == 0, child.stderr
         reply, response = map(json.loads, child.stdout.splitlines())
         assert reply["type"] == "handshake"

@@ -66,13 +66,6 @@ def test_a_cleared_buffer_searches_what_comes_next_from_its_beginning():
     assert buffer.find(b"\n") == 0
 
 
-def test_the_end_can_be_looked_at_without_taking_it():
-    buffer = filled(b"ab\r")
-    assert buffer.endswith(b"\r")
-    assert not buffer.endswith(b"b")
-    assert len(buffer) == 3
-
-
 def test_bytes_without_the_mark_are_searched_once_however_often_it_is_looked_for():
     buffer = Buffer()
     for _ in range(100):

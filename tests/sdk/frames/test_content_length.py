@@ -44,6 +44,7 @@ def test_blanks_case_and_leading_zeros_do_not_matter(feed, ways_to_cut, header):
         b"Content-Length: 5\n\n",
         b"Content-Length: 5\r\n\n",
         b"Content-Length: 5\n\r\n",
+        b"Content-Length: 50\n\r\n",
         b"\r\n",
         b"\r\nContent-Length: 5\r\n\r\n",
         b"\n",

@@ -12,6 +12,8 @@ from .errors import FrameError, FrameTooLarge, TruncatedFrame
 HEADER_LIMIT = 8192  # bytes of a whole header block, line ends and blank line included
 LONGEST_NUMBER = 20  # digits of 2**64: longer ones are refused before they are turned into a number
 _BLANKS = b" \t\r"
+_USUAL = b"Content-Length: "
+_BLANK_LINE = b"\r\n\r\n"
 
 
 def encode(body: bytes, limit: int) -> bytes:
@@ -70,14 +72,36 @@ class ContentLengthDecoder:
         """
         if self._failure is not None:
             raise self._failure
-        if self._size < 0 and not self._read_header():
-            self._expect_more()
-            return None
+        if self._size < 0:
+            frame = None if self._header_bytes else self._cut_out()
+            if frame is not None:
+                return frame
+            if not self._read_header():
+                self._expect_more()
+                return None
         if len(self._buffer) < self._size:
             self._expect_more()
             return None
         size, self._size, self._header_bytes = self._size, -1, 0
         return self._buffer.take(size)
+
+    def _cut_out(self) -> bytes | None:
+        """Return a frame of the usual spelling that is whole in the run, or None: then look more closely."""
+        buffer = self._buffer
+        data, start = buffer.data, buffer.at + len(_USUAL)
+        if not data.startswith(_USUAL, buffer.at):
+            return None
+        end = data.find(_BLANK_LINE, start, start + LONGEST_NUMBER + len(_BLANK_LINE))
+        digits = data[start:end] if end >= 0 else b""
+        if not digits.isdigit():
+            return None
+        body = end + len(_BLANK_LINE)
+        size = int(digits)
+        if size > self.limit or body - buffer.at > self.header_limit or body + size > len(data):
+            return None
+        buffer.scanned += body - buffer.at
+        buffer.at = body + size
+        return data[body : buffer.at]
 
     def _read_header(self) -> bool:
         """Read header lines as far as they go; True once the blank line was seen."""

@@ -51,18 +51,24 @@ class LengthPrefixDecoder:
         """
         if self._failure is not None:
             raise self._failure
-        if self._size < 0:
-            if len(self._buffer) < HEADER_BYTES:
+        buffer = self._buffer
+        if self._size < 0:  # the usual case first: the whole frame is in the run, and is cut out at once
+            body = buffer.at + HEADER_BYTES
+            size = int.from_bytes(buffer.data[buffer.at : body], "big")
+            if size <= self.limit and body + size <= len(buffer.data):
+                buffer.at = body + size
+                return buffer.data[body : buffer.at]
+            if len(buffer) < HEADER_BYTES:
                 self._expect_more()
                 return None
-            self._size = int.from_bytes(self._buffer.take(HEADER_BYTES), "big")
+            self._size = int.from_bytes(buffer.take(HEADER_BYTES), "big")
             if self._size > self.limit:
                 self._fail(FrameTooLarge(f"a frame of {self._size} bytes is over the limit of {self.limit}"))
-        if len(self._buffer) < self._size:
+        if len(buffer) < self._size:
             self._expect_more()
             return None
         size, self._size = self._size, -1
-        return self._buffer.take(size)
+        return buffer.take(size)
 
     def _expect_more(self) -> None:
         if self._eof and self.pending:
