@@ -50,9 +50,9 @@ def test_a_missing_module_is_named_with_the_package_to_install(module, package):
 
 
 @pytest.mark.parametrize("head", ["Content-Length: 52\\x0d", "content-length:5"])
-def test_a_plugin_that_frames_with_content_length_may_be_of_another_contract(head):
+def test_a_plugin_that_frames_with_content_length_is_told_so(head):
     advice = advise(replace(NOTHING, code=FailureCode.MALFORMED_RESPONSE, last_in=head))
-    assert "duplex" in advice
+    assert "Content-Length" in advice
 
 
 def test_a_plugin_that_prints_to_stdout_is_shown_what_it_printed():

@@ -42,7 +42,9 @@ def _missing_module(found: Findings) -> str | None:
 def _speaks_content_length(found: Findings) -> str | None:
     if not found.last_in.lower().startswith("content-length:"):
         return None
-    return "It frames its messages with Content-Length. Is it a `duplex` plugin? Then say so in `contract`."
+    return (
+        "It frames its messages with Content-Length, as language servers do; this contract wants plain lines."
+    )
 
 
 def _prints_to_stdout(found: Findings) -> str | None:

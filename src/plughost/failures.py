@@ -158,7 +158,7 @@ EXPLANATIONS: dict[FailureCode, Explanation] = {
             "it buffers its reply: flush after each line",
             "the work needs longer than the limit",
         ),
-        "Read the stderr lines for where it stopped; raise `limits.timeout_s` in the binding if the work needs longer.",
+        "Raise `limits.timeout_s` in the binding if the work needs longer; its stderr may tell where it stopped.",
     ),
     FailureCode.CRASHED: Explanation(
         PluginCrashed,

@@ -29,6 +29,13 @@ def test_version_is_the_packages(run: Run) -> None:
     assert __version__ in run("--version").stdout
 
 
+def test_a_usage_error_is_json_when_json_is_asked_for(run: Run) -> None:
+    ran = run("call", "--json")
+    assert ran.status == 2
+    assert ran.json["ok"] is False
+    assert ran.json["usage"]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_and_json(name: str, run: Run) -> None:
     ran = run(name, "--help")

@@ -179,6 +179,13 @@ def test_seconds_may_be_anything_up_to_a_day(key, value):
     assert getattr(bound.limits, key) == float(value)
 
 
+@pytest.mark.parametrize("key", COUNTS)
+@pytest.mark.parametrize("value", [1, 2**31])
+def test_counts_may_be_anything_from_one(key, value):
+    bound = parse(plugin_table() + f"[limits]\n{key} = {value}\n")
+    assert getattr(bound.limits, key) == value
+
+
 @pytest.mark.parametrize("value", [0, 64])
 def test_spares_may_be_none_or_many(value):
     assert parse(plugin_table() + f"[execute]\nspares = {value}\n").execute.spares == value
@@ -201,7 +208,29 @@ def test_a_binding_read_by_a_relative_path_knows_its_absolute_directory(put_plug
 def test_a_directory_without_a_binding_is_named(tmp_path):
     with pytest.raises(ManifestError) as caught:
         binding.read(tmp_path)
-    assert caught.value.source == str(tmp_path / "plugin.toml")
+    assert caught.value.source == str(tmp_path)
+    assert "plugin.toml" in caught.value.problem
+
+
+def test_a_program_in_the_place_of_a_binding_is_told_how_to_run_it(tmp_path):
+    (tmp_path / "tool.sh").write_text("#!/bin/sh")
+    with pytest.raises(ManifestError) as caught:
+        binding.read(tmp_path / "tool.sh")
+    assert f"-- {tmp_path / 'tool.sh'}" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("timeout", "timeout_s"), ("memory", "memory_mb")])
+def test_a_key_that_is_nearly_right_is_guessed(wrong, meant, tmp_path):
+    text = f'[plugin]\nname = "a"\ncontract = "execute"\ncommand = ["x"]\n[limits]\n{wrong} = 1\n'
+    with pytest.raises(ManifestError) as caught:
+        binding.parse(text, tmp_path)
+    assert f"`{meant}`" in caught.value.remedy
+
+
+def test_a_plugin_can_be_named_on_a_command_line_again(tmp_path):
+    text = '[plugin]\nname = "a"\ncontract = "execute"\ncommand = ["x", "y z"]\n'
+    assert binding.parse(text, tmp_path, "some/where/plugin.toml").reference == "some/where"
+    assert binding.of_command("execute", ["x", "y z"]).reference == "--contract execute -- x 'y z'"
 
 
 def test_a_bare_command_needs_no_name(tmp_path):

@@ -170,4 +170,4 @@ def test_a_directory_without_a_binding_is_refused_by_the_file_that_is_missing(tm
     (tmp_path / "empty").mkdir()
     with pytest.raises(ManifestError) as caught:
         project.resolve("empty", tmp_path)
-    assert caught.value.source == str(tmp_path / "empty" / "plugin.toml")
+    assert caught.value.source == str(tmp_path / "empty")

@@ -68,6 +68,7 @@ def test_it_agrees_with_the_depth_of_any_json_value(value, limit):
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
 def test_the_limit_is_kept_to_the_bracket(opening):
+    assert MAX_DEPTH == 256
     assert not exceeds(opening * (MAX_DEPTH - 1))
     assert not exceeds(opening * MAX_DEPTH)
     assert exceeds(opening * (MAX_DEPTH + 1))

@@ -259,6 +259,23 @@ def main(fault: str, *rest: str) -> int:
             daemon(rest[0], scrub=fault == "daemon-scrubbed", close=fault == "daemon-closed")
             wait_for(rest[0])
             write(ok(asked))
+        case "undumpable-child":
+            shake()
+            asked = request()
+            if os.fork() == 0:
+                import ctypes
+
+                null = os.open(os.devnull, os.O_RDWR)
+                for fd in (0, 1, 2):
+                    os.dup2(null, fd)
+                ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+                with open(rest[0] + ".part", "w") as file:
+                    file.write(str(os.getpid()))
+                os.rename(rest[0] + ".part", rest[0])
+                time.sleep(FOREVER)
+                os._exit(0)
+            wait_for(rest[0])
+            write(ok(asked))
         case "daemon-and-crash":
             daemon(rest[0])
             wait_for(rest[0])

@@ -238,3 +238,13 @@ launcher.close()
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
     )
     assert json.loads(done.stdout) < 2_000  # page faults; a fork would write-protect and refault the ballast
+
+
+def test_the_traceback_of_a_plugin_begins_with_its_own_file(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text("def oops():\n    raise ValueError('mine')\n\noops()\n")
+    binding = Binding("p", "execute", ("python", "p.py"), tmp_path, tmp_path)
+    with blocking.Host() as host, pytest.raises(plughost.PluginCrashed) as caught:
+        host.add(binding).call("look")
+    shown = caught.value.autopsy.stderr_tail
+    assert "ValueError: mine" in shown
+    assert "loader.py" not in shown

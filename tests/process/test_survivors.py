@@ -22,7 +22,7 @@ Gone = Callable[[int], bool]
 
 
 @pytest.mark.requirement("execute:exit:gone")
-@pytest.mark.parametrize("fault", ["daemon", "daemon-scrubbed", "daemon-closed"])
+@pytest.mark.parametrize("fault", ["daemon", "daemon-scrubbed", "daemon-closed", "undumpable-child"])
 async def test_a_daemon_that_outlives_its_plugin_is_reported_and_ended(
     fault: str, hostile: Make, tmp_path: Path, wait_gone: Gone
 ) -> None:

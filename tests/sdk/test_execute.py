@@ -382,12 +382,15 @@ def bottomless():
     ],
     ids=["object", "nan", "infinity", "lone surrogate", "set", "cycle", "depth"],
 )
-def test_an_output_that_is_not_json_is_answered_with_an_error(converse, handshake, request_line, make_output):
+def test_an_output_that_is_not_json_is_answered_with_an_error_and_a_traceback_on_stderr(
+    converse, handshake, request_line, capsys, make_output
+):
     status, lines = converse(make(lambda value, context: make_output()), handshake + request_line())
     response = json.loads(lines[1])
     assert (status, len(lines)) == (EXIT_OK, 2)
     assert (response["request_id"], response["status"]) == ("r1", "error")
     assert response["error"]["code"] == "output_not_json"
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_host_that_is_gone_is_noticed_and_no_traceback_follows(monkeypatch, handshake, capsys):

@@ -148,7 +148,7 @@ class Plugin:
             return _error(context.request_id, error.code, error.message)
         except Exception as error:
             _print_traceback()
-            return _error(context.request_id, "tool_failed", f"{type(error).__name__}: {error}")
+            return _error(context.request_id, "tool_failed", _words(error))
         response = {
             "type": "response",
             "request_id": context.request_id,
@@ -294,6 +294,11 @@ def _error(request_id: str, code: str, message: str) -> dict[str, Any]:
         # An exception's text may hold lone surrogates, which no UTF-8 line can carry.
         "error": {"code": code, "message": text.encode("utf-8", "replace").decode()},
     }
+
+
+def _words(error: Exception) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _print_traceback() -> None:

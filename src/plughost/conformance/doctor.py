@@ -170,13 +170,13 @@ def _first_line(probe: Probe, line: bytes) -> Finding:
         return Finding(
             False,
             "it frames its messages with Content-Length",
-            "That is the `duplex` contract: say so in the binding, or write plain lines.",
+            "This contract wants one JSON object per line, and nothing else.",
         )
     if line[:1] == b"\0":
         return Finding(
             False,
             "it begins with a length prefix",
-            "That is the `hook` contract: say so in the binding, or write plain lines.",
+            "This contract wants one JSON object per line, and nothing else.",
         )
     if not line.lstrip().startswith(b"{"):
         later = probe.line(0.5)

@@ -187,6 +187,12 @@ def _line(message: dict[str, Any]) -> bytes:
 Verdict = str | Skip | None
 CHECKS: dict[str, Callable[[Examination], Verdict]] = {}
 NEED_NO_HANDSHAKE = {"execute:handshake:reply", "execute:frame:clean-stdout", "execute:exit:eof"}
+JUDGE_THE_HANDSHAKE = {
+    "execute:frame:one-object",
+    "execute:frame:utf8",
+    "execute:frame:limit",
+    "execute:handshake:type",
+}
 
 
 def check(clause: str) -> Callable[[Callable[[Examination], Verdict]], Callable[[Examination], Verdict]]:
@@ -278,7 +284,9 @@ def _large(found: Examination) -> Verdict:
     return None
 
 
-def _same_answer(found: Examination, seen: Seen, when: str) -> str | None:
+def _same_answer(found: Examination, seen: Seen, when: str) -> Verdict:
+    if found.call and found.ordinary.response is None:
+        return Skip("it does not answer at all")
     if seen.handshake is None:
         return f"it does not shake hands {when}. {seen.stderr}".strip()
     if found.call and found.ordinary.response is not None and seen.response is None:
@@ -449,16 +457,26 @@ def _eof(found: Examination) -> Verdict:
     return None
 
 
+def _missing(found: Examination, clause: str) -> str | None:
+    """Say which earlier step a clause needs and did not get, or None."""
+    if clause in NEED_NO_HANDSHAKE:
+        return None
+    if found.ordinary.handshake is None:
+        return "it needs a handshake, and there was none"
+    if found.manifest is None and clause not in JUDGE_THE_HANDSHAKE:
+        return "it needs a handshake that can be read"
+    return None
+
+
 def examine(found: Examination) -> Report:
     """Run every check and return the report."""
     axes = []
     for clause in requirements("execute").values():
         if clause.side != "plugin":
             continue
-        if found.ordinary.handshake is None and clause.id not in NEED_NO_HANDSHAKE:
-            axes.append(
-                Axis(clause.id, clause.says, Status.SKIPPED, "it needs a handshake, and there was none")
-            )
+        missing = _missing(found, clause.id)
+        if missing is not None:
+            axes.append(Axis(clause.id, clause.says, Status.SKIPPED, missing))
             continue
         match CHECKS[clause.id](found):
             case Skip(reason):

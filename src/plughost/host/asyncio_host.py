@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -22,7 +22,8 @@ from ..process.launcher import Launcher
 from ..process.link import Link
 from .asyncio_driver import AsyncioDriver
 from .engine import Engine, ExecuteLink
-from .events import Event, EventQueue, Listener
+from .event_stream import EventStream
+from .events import Listener
 from .pool import Pool
 
 
@@ -43,7 +44,7 @@ class Host:
         self._driver: AsyncioDriver | None = None
         self._plugins: list[Plugin] = []
         self._closing: asyncio.Task[None] | None = None
-        self._end_events = asyncio.Event()
+        self._streams: list[EventStream] = []
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
 
     async def __aenter__(self) -> Self:
@@ -71,32 +72,14 @@ class Host:
         self._plugins.append(added)
         return added
 
-    async def events(self) -> AsyncIterator[Event]:
-        """Yield everything that happens from now on, until the host is closed.
+    def events(self) -> EventStream:
+        """Return everything that happens from now on, for `async for`; it ends when the host is closed.
 
         A reader that falls far behind loses the oldest events, and is told how many.
         """
-        queue, more = EventQueue(), asyncio.Event()
-
-        def listen(event: Event) -> None:
-            queue.put(event)
-            more.set()
-
-        unsubscribe = self._engine.bus.subscribe(listen)
-        ended = asyncio.ensure_future(self._end_events.wait())
-        try:
-            while True:
-                while (event := queue.take()) is not None:
-                    yield event
-                if self._end_events.is_set():
-                    return
-                more.clear()
-                waiting = asyncio.ensure_future(more.wait())
-                await asyncio.wait({waiting, ended}, return_when=asyncio.FIRST_COMPLETED)
-                waiting.cancel()
-        finally:
-            ended.cancel()
-            unsubscribe()
+        stream = EventStream(self._engine.bus)
+        self._streams.append(stream)
+        return stream
 
     async def aclose(self) -> None:
         """End every plugin and let go of everything. Idempotent, from any task; bounded by the bindings' limits."""
@@ -111,7 +94,8 @@ class Host:
             self._driver.stop()
         self._engine.launcher.close()
         self._abort.detach()
-        self._end_events.set()
+        for stream in self._streams:
+            stream.end()
 
     def _on_this_loop(self) -> AsyncioDriver:
         if self._driver is None:

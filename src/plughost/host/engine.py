@@ -145,8 +145,10 @@ class Engine:
 
     def _launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:
         reason = self.launcher.diagnose(binding, error)
-        fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, f"it could not be started: {reason}")
-        return execute.failure(binding.name or "plugin", fault, None, Evidence(command=binding.command))
+        hint = None if isinstance(error, OSError) else "Change the binding, or the host, as it says."
+        message = f"it could not be started: {reason}"
+        fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, message, hint=hint)
+        return execute.failure(binding, fault, None, Evidence(command=binding.command))
 
     def _launched_too_late(self, binding: Binding) -> PluginFailure:
         fault = Fault(
@@ -155,7 +157,7 @@ class Engine:
             "starting it took too long",
             limit="limits.launch_s",
         )
-        return execute.failure(binding.name or "plugin", fault, None, Evidence(command=binding.command))
+        return execute.failure(binding, fault, None, Evidence(command=binding.command))
 
     def _discard(self, process: Process) -> None:
         """Kill and reap *process* here and now; bounded."""

@@ -6,6 +6,7 @@ It refuses what could not work (no name, no command, a bad capability) before an
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,7 +18,9 @@ from ..errors import ManifestError
 from . import document
 
 FILE_NAME = "plugin.toml"
-CONTRACTS = ("envelope", "execute", "hook", "duplex", "sideband")
+CONTRACTS = ("execute",)  # those that this version speaks
+COMMAND_LINE = "(command line)"
+IN_CODE = "(given in code)"
 USUAL_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ")
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -64,13 +67,22 @@ class Binding(Struct, frozen=True):
     command: tuple[str, ...]
     directory: Path  # what relative paths in `command` are relative to
     cwd: Path
-    source: str = "(given in code)"
+    source: str = IN_CODE
     description: str = ""
     allow: tuple[str, ...] = ()
     environment: Environment = Environment()
     limits: Limits = Limits()
     survivors: Literal["end", "allow"] = "end"
     execute: ExecuteOptions = ExecuteOptions()
+
+    @property
+    def reference(self) -> str:
+        """How to name this plugin on a command line."""
+        if self.source == COMMAND_LINE:
+            return f"--contract {self.contract} -- {shlex.join(self.command)}"
+        if self.source == IN_CODE:
+            return self.name
+        return self.source.removesuffix(f"/{FILE_NAME}")
 
 
 class _Plugin(Struct, forbid_unknown_fields=True):
@@ -96,7 +108,14 @@ class _Document(Struct, forbid_unknown_fields=True):
 
 def read(path: Path) -> Binding:
     """Return the binding at *path*: the file itself, or a directory that holds one. Raises ManifestError."""
-    file = path / FILE_NAME if os.path.isdir(path) else path
+    is_directory = os.path.isdir(path)  # unlike Path.is_dir, it takes a name that is too long for an answer
+    if is_directory and not os.path.exists(path / FILE_NAME):
+        remedy = "`plughost new execute NAME` writes one; `--contract execute -- COMMAND` does without"
+        raise ManifestError(str(path), "", f"this directory holds no {FILE_NAME}", remedy)
+    if os.path.isfile(path) and path.suffix != ".toml":
+        remedy = f"To run it as a plugin: --contract execute -- {shlex.quote(str(path))}"
+        raise ManifestError(str(path), "", f"this is no binding, such as a {FILE_NAME}", remedy)
+    file = path / FILE_NAME if is_directory else path
     return _bind(document.read(file, _Document), file.absolute().parent, str(file))
 
 
@@ -117,7 +136,7 @@ def of_command(
     Without a *name*, the plugin may call itself what it likes. Raises ManifestError.
     """
     where = (directory or Path()).absolute()
-    binding = Binding(name, contract, tuple(command), where, where, source="(command line)")
+    binding = Binding(name, contract, tuple(command), where, where, source=COMMAND_LINE)
     check(binding, named=bool(name))
     return binding
 
@@ -159,8 +178,8 @@ def check(binding: Binding, *, named: bool = True) -> None:
     if binding.contract not in CONTRACTS:
         raise wrong(
             "plugin.contract",
-            f"unknown: {binding.contract!r}",
-            f"Use one of {', '.join(CONTRACTS)}",
+            f"this version does not speak {binding.contract!r}",
+            f"It speaks: {', '.join(CONTRACTS)}",
         )
     if not binding.command or not binding.command[0].strip():
         raise wrong("plugin.command", "empty", 'Give a list such as ["python", "plugin.py"]')

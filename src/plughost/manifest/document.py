@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -35,7 +36,29 @@ def parse(text: str, source: str, type: type[T]) -> T:
         return msgspec.convert(document, type)
     except msgspec.ValidationError as error:
         key, problem = _place(str(error))
-        raise ManifestError(source, key, problem, "See docs/reference/binding.md for the keys") from error
+        raise ManifestError(source, key, problem, _remedy(problem, key, type)) from error
+
+
+_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
+
+
+def _remedy(problem: str, key: str, type: Any) -> str:
+    """Advise on a wrong key: the one that was probably meant, and those there are."""
+    unknown = _UNKNOWN.search(problem)
+    if unknown is None:
+        return "Give it what is expected"
+    keys = sorted(_keys_at(type, key.split(".")[:-1]))
+    meant = difflib.get_close_matches(unknown["name"], keys, 1)
+    guess = f"Did you mean `{meant[0]}`? " if meant else ""
+    return f"{guess}The keys here are: {', '.join(keys)}"
+
+
+def _keys_at(type: Any, path: list[str]) -> list[str]:
+    """Return the keys of the table at *path* in a document of *type*."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(type)}
+    if not path:
+        return list(fields)
+    return _keys_at(fields[path[0]].type, path[1:]) if path[0] in fields else []
 
 
 def _place(error: str) -> tuple[str, str]:

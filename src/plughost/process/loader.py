@@ -25,6 +25,7 @@ def main() -> None:
     _add_path(os.path.dirname(os.path.abspath(target)))
     with open(target, "rb") as file:
         code = compile(file.read(), target, "exec")
+    sys.excepthook = _without_us(sys.excepthook, __file__)
     main_module = sys.modules["__main__"]
     main_module.__dict__.update(__file__=target, __cached__=None, __doc__=None)
     for name in (
@@ -32,6 +33,7 @@ def main() -> None:
         "_set",
         "_become",
         "_add_path",
+        "_without_us",
         "CANNOT_LIMIT",
         "CANNOT_EXECUTE",
         "os",
@@ -39,6 +41,17 @@ def main() -> None:
     ):
         main_module.__dict__.pop(name, None)
     exec(code, main_module.__dict__)  # noqa: S102  running the plugin's file is what this is for
+
+
+def _without_us(hook, ours: str):  # type: ignore[no-untyped-def]  # a type would cost an import
+    """Return *hook* for tracebacks that begin with the plugin's own first frame."""
+
+    def show(kind, error, trace) -> None:  # type: ignore[no-untyped-def]
+        while trace is not None and trace.tb_frame.f_code.co_filename == ours:
+            trace = trace.tb_next
+        hook(kind, error.with_traceback(trace), trace)
+
+    return show
 
 
 def _set(limits: str) -> None:

@@ -56,13 +56,16 @@ def _last_pid() -> int:
 
 
 def _belongs(pid: int, run: str, plugin_pid: int) -> bool:
-    mark = f"{MARKER}={run}".encode()
     with suppress(OSError, ValueError, IndexError):
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            marked = mark in file.read().split(b"\0")
         state, _, group, session = _stat(pid)
-        return state not in b"ZX" and (marked or plugin_pid in (group, session))
+        return state not in b"ZX" and (plugin_pid in (group, session) or _marked(pid, run))
     return False
+
+
+def _marked(pid: int, run: str) -> bool:
+    with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+        return f"{MARKER}={run}".encode() in file.read().split(b"\0")
+    return False  # not ours to read: another user's, or one that made itself unreadable
 
 
 def _stat(pid: int) -> tuple[bytes, int, int, int]:

@@ -187,14 +187,14 @@ def test_a_crash_does_not_tell_an_exit_that_we_caused(talk):
 
 def test_better_advice_of_the_session_is_taken_before_that_of_the_table(talk):
     fault = Fault(FailureCode.CRASHED, Stage.EXECUTE, "it crashed", hint="Do this.")
-    failure = host.failure("greeter", fault, talk().begin().session, Evidence())
+    failure = host.failure(NAMED, fault, talk().begin().session, Evidence())
     assert isinstance(failure, PluginCrashed)
     assert failure.hint == "Do this."
 
 
 def test_a_failure_without_a_session_is_one_before_anything_was_said():
     fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, "it could not be started")
-    failure = host.failure("greeter", fault, None, Evidence(command=("greeter",)))
+    failure = host.failure(NAMED, fault, None, Evidence(command=("greeter",)))
     assert (failure.code, failure.autopsy.delivered, failure.autopsy.timings_ms) == (
         FailureCode.LAUNCH_FAILED,
         False,

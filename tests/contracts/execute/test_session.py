@@ -606,7 +606,8 @@ def test_a_spare_is_sent_its_request_the_moment_it_is_given_one(talk):
     conversation.call(now=100.0)
     assert conversation.sent.count(b"\n") == 2
     assert conversation.session.next_deadline() == 105.0
-    assert conversation.hear(OK).exit().outcome == "answered"
+    assert conversation.hear(OK).session.next_deadline() == 100.5
+    assert conversation.exit().outcome == "answered"
 
 
 def test_a_spare_may_be_given_its_request_while_it_still_shakes_hands(talk):

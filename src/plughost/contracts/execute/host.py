@@ -59,7 +59,7 @@ def conclude(binding: Binding, session: ExecuteSession, evidence: Evidence) -> R
     """Return what a settled session brought. Raises PluginFailure or RemoteError."""
     plugin = session.manifest.plugin_id if session.manifest is not None else binding.name
     if session.fault is not None:
-        raise failure(plugin or "plugin", session.fault, session, evidence)
+        raise failure(binding, session.fault, session, evidence)
     assert session.answer is not None
     if session.answer.error is not None:
         raise RemoteError(plugin, session.answer.error.code, session.answer.error.message)
@@ -72,12 +72,16 @@ def conclude(binding: Binding, session: ExecuteSession, evidence: Evidence) -> R
     )
 
 
-def failure(plugin: str, fault: Fault, session: ExecuteSession | None, evidence: Evidence) -> PluginFailure:
+def failure(
+    binding: Binding, fault: Fault, session: ExecuteSession | None, evidence: Evidence
+) -> PluginFailure:
     """Return the exception for *fault*, with everything that is known about it."""
+    manifest = session.manifest if session is not None else None
+    plugin = (manifest.plugin_id if manifest is not None else binding.name) or "plugin"
     found = diagnosis.Findings(
         code=fault.code,
         stage=fault.stage,
-        plugin=plugin,
+        plugin=binding.reference,
         command=evidence.command,
         exit=evidence.exit,
         rung=evidence.rung,

@@ -89,7 +89,6 @@ class ExecuteSession:
 
     __slots__ = (
         "_call",
-        "_ended",
         "_events",
         "_handshake_until",
         "_invocation_until",
@@ -123,7 +122,6 @@ class ExecuteSession:
         self._outgoing: list[tuple[Channel, bytes]] = []
         self._unsent: str | None = None
         self._call: Call | None = None
-        self._ended = False
         self._handshake_until: float | None = None
         self._teardown_until: float | None = None
         self._invocation_until: float | None = None
@@ -195,7 +193,6 @@ class ExecuteSession:
             self._fail(FailureCode.CRASHED, f"it ended its output {self._while()}")
 
     def receive_exit(self, status: ExitStatus) -> None:
-        self._ended = True
         self.marks.setdefault("exited", self._now)
         match self.state:
             case State.STARTED | State.HANDSHAKING | State.READY | State.EXECUTING:

@@ -74,7 +74,10 @@ def run(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as ended:
         sys.exit(ended.exit_code)
     except click.ClickException as error:
-        error.show()
+        if "--json" in words:
+            Terminal(as_json=True).data({"ok": False, "usage": error.format_message()})
+        else:
+            error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

@@ -36,7 +36,7 @@ def complete_plugin(ctx: click.Context, parameter: click.Parameter, incomplete: 
     return found or [CompletionItem(incomplete, type="file")]
 
 
-plugin = click.argument("plugin", required=False, metavar="PLUGIN", shell_complete=complete_plugin)
+plugin = click.argument("plugin", required=False, metavar="[PLUGIN]", shell_complete=complete_plugin)
 
 
 def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Binding:

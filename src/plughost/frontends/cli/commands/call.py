@@ -43,7 +43,7 @@ def command(
         plughost call --contract execute greet '{"name": "Ada"}' -- ./greeter
 
     Exit status: 0 for an answer, 1 for an error of the plugin's own, 10 to 18 for a failure
-    (`plughost explain`), 3 for a wrong binding or input.
+    (`plughost explain`), 2 for wrong words or input, 3 for a wrong binding.
     """
     from ....blocking import Host
     from ....errors import RemoteError

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import options
 from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal
+
+if TYPE_CHECKING:
+    from ....manifest.binding import Binding
 
 MARKS = {"passed": "pass", "failed": "FAIL", "skipped": "skip"}
 
@@ -52,12 +55,12 @@ def command(
         found = Examination(binding, launcher, tool, _parse(input_text), call=not no_call)
         report = examine(found)
     except OSError as error:
-        raise _launch_failure(launcher.diagnose(binding, error), binding.name) from error
+        raise _launch_failure(binding, launcher.diagnose(binding, error)) from error
     finally:
         launcher.close()
     if junit is not None:
         junit.write_text(report.to_junit(), encoding="utf-8")
-    terminal.data(report.to_dict())
+    terminal.data({"ok": report.passed, **report.to_dict()})
     terminal.text(terminal.bold(f"{report.plugin}: contract {report.contract}"))
     for axis in report.axes:
         detail = f"\n        {axis.detail}" if axis.detail else ""
@@ -80,10 +83,10 @@ def _parse(text: str | None) -> Any:
         raise click.UsageError(f"--input is not JSON: {error}") from error
 
 
-def _launch_failure(reason: str, plugin: str) -> Exception:
+def _launch_failure(binding: Binding, reason: str) -> Exception:
     from ....contracts.base import Evidence, Fault
     from ....contracts.execute.host import failure
     from ....failures import FailureCode, Stage
 
     fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, f"it could not be started: {reason}")
-    return failure(plugin or "plugin", fault, None, Evidence())
+    return failure(binding, fault, None, Evidence(command=binding.command))

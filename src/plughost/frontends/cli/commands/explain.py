@@ -45,7 +45,7 @@ def command(code: str | None, as_json: bool) -> None:
         rows = [(each, str(EXPLANATIONS[each].exit_status), EXPLANATIONS[each].meaning) for each in chosen]
         terminal.table(("code", "exit", "meaning"), rows)
         terminal.text(
-            "\nExit 1 is the plugin's own error; 2 a wrong command line; 3 a wrong binding or input."
+            "\nExit 1 is the plugin's own error; 2 a wrong command line or input; 3 a wrong binding."
         )
         return
     found = EXPLANATIONS[chosen[0]]

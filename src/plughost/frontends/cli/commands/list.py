@@ -28,7 +28,7 @@ def command(directory: Path | None, as_json: bool) -> None:
         where, entries = str(found.file or Path()), found.entries or tuple(project.scan(Path()))
     terminal.data(
         {
-            "ok": True,
+            "ok": not any(entry.problem for entry in entries),
             "source": where,
             "plugins": [
                 {
