@@ -230,6 +230,17 @@ async def test_a_spare_that_died_is_replaced_and_the_call_succeeds(tmp_path: Pat
 
 
 @pytest.mark.requirement("execute:spare:fresh")
+async def test_a_spare_that_dies_while_it_waits_is_replaced_before_the_next_call(tmp_path: Path) -> None:
+    launcher = FakeLauncher(well)
+    async with plughost.Host(launcher=launcher) as host:
+        plugin = await host.add(binding(tmp_path, spares=1))
+        launcher.launched[0].exit(1)
+        await started(launcher, 2)
+        assert await plugin.call("echo", 1) == 1
+        assert b"request" in launcher.launched[1].received
+
+
+@pytest.mark.requirement("execute:spare:fresh")
 async def test_spares_are_retired_when_a_file_of_the_plugin_changes(tmp_path: Path) -> None:
     (tmp_path / "fake").write_text("one")
     launcher = FakeLauncher(well)

@@ -248,3 +248,37 @@ def test_the_traceback_of_a_plugin_begins_with_its_own_file(tmp_path: Path) -> N
     shown = caught.value.autopsy.stderr_tail
     assert "ValueError: mine" in shown
     assert "loader.py" not in shown
+
+
+def test_a_host_without_descriptors_left_says_so_and_leaks_nothing(greeter: Path) -> None:
+    """Every number of free descriptors, so that each step of a launch is the one that finds none."""
+    program = """
+import os, resource, sys
+import plughost
+from plughost import blocking
+host = blocking.Host()
+plugin = host.add(sys.argv[1])
+plugin.call("greet", {"name": "Ada"})
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+before = sorted(map(int, os.listdir("/proc/self/fd")))
+highest = max(before)
+codes = set()
+for free in range(12):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + free, hard))
+    try:
+        plugin.call("greet", {"name": "Ada"})
+        codes.add("ok")
+    except plughost.LaunchFailed as failure:
+        assert "descriptors" in failure.message, failure
+        codes.add("failed")
+    except plughost.PluginCrashed as failure:
+        codes.add("crashed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert sorted(map(int, os.listdir("/proc/self/fd"))) == before
+assert {"ok", "failed"} <= codes, codes
+host.close()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(greeter)], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..failures import FailureCode
+from ..messages.quoting import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,9 @@ def flaw(names: Sequence[str]) -> str | None:
         if not name.strip():
             return "a capability is empty"
         if name != name.strip():
-            return f"the capability {name!r} is padded with blanks"
+            return f"the capability {quote(name)} is padded with blanks"
         if name in seen:
-            return f"the capability {name!r} is listed twice"
+            return f"the capability {quote(name)} is listed twice"
         seen.add(name)
     return None
 
@@ -50,6 +51,6 @@ def judge(allowed: Sequence[str], declared: Sequence[str] | None) -> Refusal | N
             granted = ", ".join(allowed) if allowed else "nothing"
             return Refusal(
                 FailureCode.CAPABILITY_NOT_ALLOWED,
-                f"the plugin asks for {name!r}, and its binding grants {granted}",
+                f"the plugin asks for {quote(name)}, and its binding grants {granted}",
             )
     return None

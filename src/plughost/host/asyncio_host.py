@@ -194,6 +194,7 @@ class Plugin:
     def _forget(self, link: ExecuteLink, _: Link) -> None:
         self._links.discard(link)
         self._engine.finish(link)
+        self._pool.note_gone(link)
 
     def _dismiss(self, link: ExecuteLink) -> None:
         link.conversation.retire()

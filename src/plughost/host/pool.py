@@ -67,6 +67,13 @@ class Pool:
         except PluginFailure:
             self._spares.note_failure()
 
+    def note_gone(self, link: ExecuteLink) -> None:
+        """A process has ended: if it was a spare, replace it."""
+        if link in self._waiting:
+            self._waiting.remove(link)
+            self._spares.note_failure()
+            self.refill()
+
     def note_success(self) -> None:
         """A call went well: whatever was wrong with the plugin is over."""
         self._spares.note_success()

@@ -51,6 +51,7 @@ class LocalProcess:
         pid: int,
         words: tuple[str, ...],
         fds: dict[Channel, int],
+        exit_fd: int | None,
         run: str,
         others: Callable[[], set[int]],
         forget: Callable[[int], None],
@@ -59,7 +60,7 @@ class LocalProcess:
     ) -> None:
         self.pid = pid
         self.command = words
-        self.exit_fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+        self.exit_fd = exit_fd
         self._fds = fds
         self._run = run
         self._others = others
@@ -167,7 +168,7 @@ class LocalLauncher:
         run = f"{self._marker}.{self._runs}"
         variables = environment.build(binding.environment, os.environ, run)
         program = command.resolve(binding, variables.get("PATH", os.defpath))
-        pid, fds = _spawn(program.words, variables, str(binding.cwd))
+        pid, fds, exit_fd = _spawn(program.words, variables, str(binding.cwd))
         self._alive.add(pid)
         self._guard.tell_started(pid)
         limits.forbid_core_dumps(pid)
@@ -175,6 +176,7 @@ class LocalLauncher:
             pid,
             program.words,
             fds,
+            exit_fd,
             run,
             others=self._known,
             forget=self._forget,
@@ -221,30 +223,49 @@ class LocalLauncher:
             self._guard.tell_ended(pid)
 
 
-def _spawn(words: tuple[str, ...], variables: dict[str, str], cwd: str) -> tuple[int, dict[Channel, int]]:
-    """Start *words* with three fresh pipes. Returns the process id and our ends. Leaks nothing on failure."""
+def _spawn(
+    words: tuple[str, ...], variables: dict[str, str], cwd: str
+) -> tuple[int, dict[Channel, int], int | None]:
+    """Start *words* with three fresh pipes.
+
+    Returns the process id, our ends, and the descriptor of its exit. Leaks nothing on failure.
+    """
     opened: list[int] = []
     try:
         for _ in range(3):
             opened += os.pipe()
-        stdin_r, stdin_w, stdout_r, stdout_w, stderr_r, stderr_w = opened
+        stdin, stdin_ours, stdout_ours, stdout, stderr_ours, stderr = opened
         popen = subprocess.Popen(
             words,
-            stdin=stdin_r,
-            stdout=stdout_w,
-            stderr=stderr_w,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
             cwd=cwd,
             env=variables,
             start_new_session=True,
             close_fds=True,
         )
+        popen.returncode = 0  # ours to wait for from here on: Popen's destructor must not
+        exit_fd = _open_exit(popen.pid)
     except BaseException:
         for fd in opened:
             os.close(fd)
         raise
-    popen.returncode = 0  # ours to wait for from here on: Popen's destructor must not
-    for fd in (stdin_r, stdout_w, stderr_w):
+    for fd in (stdin, stdout, stderr):
         os.close(fd)
-    for fd in (stdin_w, stdout_r, stderr_r):
+    fds = {Channel.STDIN: stdin_ours, Channel.STDOUT: stdout_ours, Channel.STDERR: stderr_ours}
+    for fd in fds.values():
         os.set_blocking(fd, False)
-    return popen.pid, {Channel.STDIN: stdin_w, Channel.STDOUT: stdout_r, Channel.STDERR: stderr_r}
+    return popen.pid, fds, exit_fd
+
+
+def _open_exit(pid: int) -> int | None:
+    """Return a descriptor for the exit of our child *pid*; if there is none left to have, end the child."""
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise

@@ -14,6 +14,7 @@ from ...autopsy import Autopsy
 from ...errors import LocalProtocolError, RemoteError
 from ...failures import EXPLANATIONS, FailureCode, PluginFailure, Stage
 from ...manifest.binding import Binding
+from ...messages.quoting import listed
 from ..base import Evidence, Fault
 from .messages import Manifest
 from .session import Call, ExecuteSession, Terms, prepare
@@ -77,7 +78,7 @@ def failure(
 ) -> PluginFailure:
     """Return the exception for *fault*, with everything that is known about it."""
     manifest = session.manifest if session is not None else None
-    plugin = (manifest.plugin_id if manifest is not None else binding.name) or "plugin"
+    plugin = listed([manifest.plugin_id if manifest is not None else binding.name or "plugin"])
     found = diagnosis.Findings(
         code=fault.code,
         stage=fault.stage,

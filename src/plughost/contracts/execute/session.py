@@ -21,6 +21,7 @@ from ...capabilities import allow_list
 from ...errors import LocalProtocolError, RemoteProtocolError
 from ...failures import FailureCode, Stage
 from ...messages import strict_json
+from ...messages.quoting import listed, quote
 from ..base import Channel, EndWanted, Event, Fault, FramePassed, Rung, StateChanged
 from .messages import (
     PROTOCOL_VERSION,
@@ -33,6 +34,7 @@ from .messages import (
 )
 from .states import INITIAL, TRANSITIONS, Said, Speaker, State
 
+USUAL_CONTEXT = ("workspace_id", "widget_id", "repo_root", "role_id", "mode_id")  # left out when empty
 TRAILING_LIMIT = 65_536  # bytes after the answer that are counted before we stop caring how many more come
 
 _HANDSHAKE_RESPONSE = strict_json.Decoder(HandshakeResponse, "handshake response")
@@ -67,7 +69,7 @@ def prepare(tool: str, input: Any, context: dict[str, Any], request_id: str, lin
     """Return the request as a line ready to send. Raises LocalProtocolError if it cannot be sent."""
     if not tool.strip():
         raise LocalProtocolError("a call needs the name of a tool")
-    said = {key: value for key, value in context.items() if value is not None and value != ""}
+    said = {key: value for key, value in context.items() if key not in USUAL_CONTEXT or value}
     body = strict_json.encode(Request(request_id, tool, said, input), "request")
     try:
         return Call(tool, request_id, lines.encode(body, line_bytes))
@@ -319,12 +321,12 @@ class ExecuteSession:
         if reply.type != "handshake":
             return (
                 FailureCode.HANDSHAKE_FAILED,
-                f'the reply\'s type is {reply.type!r}, not "handshake"',
+                f'the reply\'s type is {quote(reply.type)}, not "handshake"',
             )
         if manifest.protocol_version != PROTOCOL_VERSION:
             return (
                 FailureCode.PROTOCOL_VERSION_MISMATCH,
-                f"it speaks {manifest.protocol_version or 'no version'!r}, this host {PROTOCOL_VERSION!r}",
+                f"it speaks {quote(manifest.protocol_version or 'no version')}, this host {PROTOCOL_VERSION!r}",
             )
         for field_name in ("plugin_id", "plugin_version"):
             if not getattr(manifest, field_name).strip():
@@ -334,7 +336,7 @@ class ExecuteSession:
         if self._terms.name and manifest.plugin_id != self._terms.name:
             return (
                 FailureCode.HANDSHAKE_FAILED,
-                f"it calls itself {manifest.plugin_id!r}, the binding calls it {self._terms.name!r}",
+                f"it calls itself {quote(manifest.plugin_id)}, the binding calls it {self._terms.name!r}",
             )
         if self._call is not None and (flaw := self._unexposed(self._call.tool, manifest)):
             return flaw
@@ -345,7 +347,7 @@ class ExecuteSession:
         tools = manifest.exposed_tools or ()
         if tool in tools:
             return None
-        return FailureCode.TOOL_NOT_EXPOSED, f"it has no tool {tool!r}; it has {', '.join(tools)}"
+        return FailureCode.TOOL_NOT_EXPOSED, f"it has no tool {quote(tool)}; it has {listed(tools)}"
 
     def _read_response(self, response: Response) -> None:
         problem = self._flaw_in(response)
@@ -370,11 +372,11 @@ class ExecuteSession:
         assert self._call is not None
         failed = isinstance(response.error, ErrorPayload)
         if response.type != "response":
-            return f'its type is {response.type!r}, not "response"'
+            return f'its type is {quote(response.type)}, not "response"'
         if response.request_id != self._call.request_id:
-            return f"its request_id is {response.request_id!r}, not {self._call.request_id!r}"
+            return f"its request_id is {quote(response.request_id)}, not {self._call.request_id!r}"
         if response.status not in ("ok", "error"):
-            return f'its status is {response.status!r}, neither "ok" nor "error"'
+            return f'its status is {quote(response.status)}, neither "ok" nor "error"'
         if response.status == "ok" and failed:
             return 'its status is "ok", but it carries an error'
         if response.status == "error" and not (
