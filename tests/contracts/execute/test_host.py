@@ -185,6 +185,12 @@ def test_a_crash_does_not_tell_an_exit_that_we_caused(talk):
     assert "SIGKILL" not in message
 
 
+@pytest.mark.parametrize("wire", [b"x\n", SHAKE + b"x\n", SHAKE + OK])
+def test_any_other_failure_tells_what_the_session_saw(talk, wire):
+    conversation = talk().begin().hear(wire).exit(1)
+    assert failure_of(conversation, exit=ExitStatus(1)).message == conversation.session.fault.message
+
+
 def test_better_advice_of_the_session_is_taken_before_that_of_the_table(talk):
     fault = Fault(FailureCode.CRASHED, Stage.EXECUTE, "it crashed", hint="Do this.")
     failure = host.failure(NAMED, fault, talk().begin().session, Evidence())

@@ -542,6 +542,16 @@ def test_an_exit_before_the_answer_is_crashed_whatever_its_status(talk, heard, s
     assert talk().begin().hear(heard).exit(**how).outcome == (CRASHED, stage)
 
 
+def test_a_process_that_ends_before_hello_was_said_has_crashed_at_its_launch(talk):
+    assert talk().exit().outcome == (CRASHED, Stage.LAUNCH)
+
+
+def test_the_stage_of_a_conversation_that_is_over_is_where_it_ended(talk):
+    assert talk().begin().exit().session.stage is Stage.HANDSHAKE
+    assert talk().begin().hear(SHAKE).exit().session.stage is Stage.EXECUTE
+    assert talk().begin().hear(SHAKE + OK).exit().session.stage is Stage.TEARDOWN
+
+
 def test_a_plugin_that_ends_its_output_gets_the_time_to_exit(talk):
     conversation = talk().begin().end_output()
     assert conversation.outcome == (CRASHED, Stage.HANDSHAKE)
