@@ -1,5 +1,6 @@
 """Talking to a plugin: in this process through two files, or as a child over pipes."""
 
+import gc
 import json
 import os
 import subprocess
@@ -13,6 +14,14 @@ from plughost_sdk import stdio
 
 HANDSHAKE = b'{"type":"handshake","protocol_version":"rterm.plugin.v1"}\n'
 SDK = str(Path(plughost_sdk.__file__).parent.parent)
+
+
+@pytest.fixture(autouse=True)
+def _garbage_collector():
+    """A plugin that has served its call turns the collector off: in this process, turn it on again."""
+    yield
+    gc.unfreeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

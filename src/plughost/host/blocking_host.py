@@ -134,6 +134,7 @@ class Plugin:
         try:
             link.conversation.execute(request, began, timeout)
             link.pump()
+            self._drivers[link].turn()  # a spare's handshake may still be unread: the request goes out first
             with self._changed:
                 self._pool.refill()
             self._run(link)

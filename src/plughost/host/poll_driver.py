@@ -45,6 +45,11 @@ class PollDriver:
 
     # What hosts use
 
+    def turn(self) -> None:
+        """Do what can be done without waiting."""
+        for fd, mask in self._poll.poll(0):
+            self._dispatch(fd, mask)
+
     def run(self, link: Link, reached: Callable[[], bool]) -> None:
         """Work on *link* until *reached*. The session's deadlines and the ladder bound it."""
         while not reached():
