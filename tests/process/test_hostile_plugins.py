@@ -370,7 +370,7 @@ async def test_escape_sequences_on_stderr_never_reach_a_listener(hostile: Make) 
     assert max(map(len, lines)) < 20_000
 
 
-@pytest.mark.parametrize("kib", [20_000])
+@pytest.mark.parametrize("kib", [20_000, pytest.param(100_000, marks=pytest.mark.long)])
 async def test_a_flood_on_stderr_blocks_nobody_and_is_bounded(kib: int, hostile: Make, greeter: Path) -> None:
     seen = 0
 

@@ -48,6 +48,14 @@ class StateChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class HandshakeDone:
+    """The plugin has introduced itself, and its introduction was accepted."""
+
+    plugin_id: str
+    plugin_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class EndWanted:
     """The session is done with the process: bring it down, beginning at *rung*."""
 
@@ -79,7 +87,7 @@ class Evidence:
     command: tuple[str, ...] = ()
 
 
-Event = FramePassed | StateChanged | EndWanted
+Event = FramePassed | StateChanged | HandshakeDone | EndWanted
 
 
 class Session(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..contracts.base import EndWanted, FramePassed, StateChanged
+from ..contracts.base import EndWanted, FramePassed, HandshakeDone, StateChanged
 from ..failures import PluginFailure
 from ..process.news import Exited, Spawned, StderrLine, SurvivorFound
 
@@ -30,12 +30,22 @@ class Dropped:
 
 
 What = (
-    Spawned | StateChanged | FramePassed | EndWanted | StderrLine | Exited | SurvivorFound | Failed | Dropped
+    Spawned
+    | StateChanged
+    | HandshakeDone
+    | FramePassed
+    | EndWanted
+    | StderrLine
+    | Exited
+    | SurvivorFound
+    | Failed
+    | Dropped
 )
 
 _NAMES: dict[type, str] = {
     Spawned: "spawned",
     StateChanged: "state",
+    HandshakeDone: "handshake",
     FramePassed: "frame",
     EndWanted: "end_wanted",
     StderrLine: "log",

@@ -22,6 +22,7 @@ from ..contracts.base import (
     Event,
     Evidence,
     FramePassed,
+    HandshakeDone,
     Rung,
     Session,
     StateChanged,
@@ -184,7 +185,7 @@ class Link:
                 stepped = self._ladder.begin(rung, self._clock())
                 if stepped is not None and not self.finished:
                     self._step(stepped)
-            case StateChanged():
+            case StateChanged() | HandshakeDone():
                 pass
             case never:
                 assert_never(never)

@@ -85,3 +85,29 @@ def test_taking_every_marked_run_searches_every_byte_exactly_once(pieces):
     stream = b"".join(pieces)
     assert [*runs, buffer.take(len(buffer))] == stream.split(b"\n")
     assert buffer.scanned == len(stream)
+
+
+@given(
+    st.lists(
+        st.text("\nab", max_size=6).map(str.encode)
+        | st.just("find")
+        | st.tuples(st.integers(0, 8), st.integers(0, 2)),
+        max_size=30,
+    )
+)
+def test_whatever_is_asked_in_whatever_order_it_behaves_like_one_run_of_bytes(asked):
+    buffer, run = Buffer(), b""
+    for each in asked:
+        if isinstance(each, bytes):
+            buffer.append(each)
+            run += each
+        elif isinstance(each, tuple):
+            count = min(each[0], len(run))
+            drop = min(each[1], len(run) - count)
+            assert buffer.take(count, drop=drop) == run[:count]
+            run = run[count + drop :]
+        else:
+            assert buffer.find(b"\n") == run.find(b"\n")
+        assert len(buffer) == len(run)
+    assert buffer.find(b"\n") == run.find(b"\n")
+    assert buffer.take(len(run)) == run

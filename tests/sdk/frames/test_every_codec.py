@@ -39,6 +39,15 @@ CODECS = [
         b"Content-Length: 11\r\n\r\n",
     ),
     Codec(
+        "content-length, spelled unusually",
+        lambda body, limit: content_length.encode(body, limit).replace(
+            b"Content-Length: ", b"content-length:", 1
+        ),
+        content_length.ContentLengthDecoder,
+        st.binary(max_size=40),
+        b"content-length:11\r\n\r\n",
+    ),
+    Codec(
         "length-prefix",
         length_prefix.encode,
         length_prefix.LengthPrefixDecoder,

@@ -22,7 +22,7 @@ from ...errors import LocalProtocolError, RemoteProtocolError
 from ...failures import FailureCode, Stage
 from ...messages import strict_json
 from ...messages.quoting import listed, quote
-from ..base import Channel, EndWanted, Event, Fault, FramePassed, Rung, StateChanged
+from ..base import Channel, EndWanted, Event, Fault, FramePassed, HandshakeDone, Rung, StateChanged
 from .messages import (
     PROTOCOL_VERSION,
     ErrorPayload,
@@ -308,10 +308,12 @@ class ExecuteSession:
         if fault is not None:
             self._fail(fault[0], fault[1])
             return
+        assert reply.manifest is not None
         self.manifest = reply.manifest
         self._handshake_until = None
         self.marks["shaken"] = self._now
         self._advance(Speaker.PLUGIN, Said.HANDSHAKE)
+        self._events.append(HandshakeDone(self.manifest.plugin_id, self.manifest.plugin_version))
         if self._call is not None:
             self._request()
 
