@@ -18,6 +18,8 @@ from ..autopsy import Survivor
 from .environment import MARKER
 
 PASSES = 20  # a survivor may fork while it is being ended: look again, this often at most
+RANGE_LIMIT = 4_096  # process ids given out since the plugin started that are looked through as a range
+FEW = 64  # of them that are tried out one by one
 COMMAND_SHOWN = 120  # characters of a survivor's command line
 
 supported = os.path.isdir("/proc/self") and hasattr(os, "pidfd_open")
@@ -45,8 +47,18 @@ def find(
 
 
 def _candidates(plugin_pid: int, skip: Collection[int]) -> list[int]:
+    """Return the processes that are newer than the plugin, and not known to be innocent.
+
+    Process ids rise, so where few were given out since the plugin started, those few are tried out one by one;
+    listing a process table of hundreds would cost more than the call.
+    """
+    newest = _last_pid()
+    if plugin_pid < newest <= plugin_pid + RANGE_LIMIT:
+        few = [pid for pid in range(plugin_pid + 1, newest + 1) if pid not in skip]
+        if len(few) <= FEW:
+            return few
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    wrapped = not pids or max(pids) < plugin_pid or _last_pid() < plugin_pid
+    wrapped = newest < plugin_pid
     return [pid for pid in pids if (wrapped or pid > plugin_pid) and pid != plugin_pid and pid not in skip]
 
 

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 from plughost_sdk import execute as sdk
+from plughost_sdk import small_json
 
 from plughost.contracts.execute.messages import (
     PROTOCOL_VERSION,
@@ -18,8 +19,9 @@ def test_both_sides_speak_the_same_version():
     assert PROTOCOL_VERSION == sdk.PROTOCOL_VERSION == "rterm.plugin.v1"
 
 
-def test_the_handshake_request_is_spelled_as_the_author_side_expects_it():
-    assert msgspec.json.encode(HandshakeRequest()) == sdk.USUAL_HANDSHAKE
+def test_the_handshake_request_is_plain_enough_for_the_author_side_to_read_without_json():
+    line = msgspec.json.encode(HandshakeRequest()).decode()
+    assert small_json.loads(line) == {"type": "handshake", "protocol_version": sdk.PROTOCOL_VERSION}
 
 
 def test_a_request_says_what_it_is():
