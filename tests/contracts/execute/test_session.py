@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from plughost.autopsy import ExitStatus
-from plughost.contracts.base import Channel, EndWanted, FramePassed, Rung, StateChanged
+from plughost.contracts.base import Channel, EndWanted, FramePassed, HandshakeDone, Rung, StateChanged
 from plughost.contracts.execute.session import TRAILING_LIMIT, ExecuteSession, Terms, prepare
 from plughost.contracts.execute.states import FINAL, INITIAL, TRANSITIONS, State
 from plughost.errors import LocalProtocolError
@@ -316,6 +316,13 @@ def test_every_frame_that_passes_is_an_event(talk):
     assert [frame.direction for frame in frames] == ["out", "in", "out", "in"]
     assert [frame.frame for frame in frames[1::2]] == [SHAKE[:-1], OK[:-1]]
     assert b"\n".join(frame.frame for frame in frames[0::2]) + b"\n" == conversation.sent
+
+
+def test_a_handshake_that_is_done_is_an_event_and_a_refused_one_is_not(talk):
+    done = [event for event in talk().begin().hear(SHAKE).events if isinstance(event, HandshakeDone)]
+    assert done == [HandshakeDone("greeter", "1.0")]
+    for row in handshake_rows():
+        assert not any(isinstance(event, HandshakeDone) for event in run(row, talk, [row.wire]).events)
 
 
 def test_an_empty_context_value_is_left_out_and_any_other_is_sent():

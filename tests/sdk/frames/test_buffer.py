@@ -59,6 +59,7 @@ def test_after_a_take_the_search_begins_at_the_new_front():
 
 def test_a_cleared_buffer_searches_what_comes_next_from_its_beginning():
     buffer = filled(b"abc")
+    buffer.append(b"def")
     buffer.find(b"\n")
     buffer.clear()
     assert len(buffer) == 0

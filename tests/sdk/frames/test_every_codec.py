@@ -80,6 +80,28 @@ def test_any_bodies_survive_any_cuts(codec, feed, data):
     assert feed(codec.decoder(100), *pieces) == (bodies, None)
 
 
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_decoder_that_is_asked_only_now_and_then_returns_the_same_frames_in_the_same_order(
+    codec, drain, data
+):
+    bodies = data.draw(st.lists(codec.bodies, max_size=5))
+    decoder, stream, frames = codec.decoder(100), stream_of(codec, bodies), []
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        decoder.receive_data(stream[start:end])
+        if data.draw(st.booleans()):
+            frames += drain(decoder)
+    decoder.receive_eof()
+    assert frames + drain(decoder) == bodies
+
+
+def test_every_frame_has_the_limit_to_itself(codec, feed, ways_to_cut):
+    bodies = [b"0123456789"] * 12
+    for pieces in ways_to_cut(stream_of(codec, bodies)):
+        assert feed(codec.decoder(10), *pieces) == (bodies, None)
+
+
 @settings(max_examples=100)
 @given(junk=st.binary(max_size=60))
 def test_garbage_is_only_ever_a_frame_error_and_the_same_for_every_cut(codec, feed, ways_to_cut, junk):
@@ -155,9 +177,10 @@ def test_a_frame_over_the_limit_is_refused_before_all_of_it_has_come(codec, feed
     assert feed(codec.decoder(11), codec.endless, eof=False) == ([], None)
 
 
-def test_a_failed_decoder_raises_the_same_ever_after_and_keeps_nothing(codec):
+@pytest.mark.parametrize("rest", [b"", b"and more of it", b"\nand\nmore\n"])
+def test_a_failed_decoder_raises_the_same_ever_after_and_keeps_nothing(codec, rest):
     decoder = codec.decoder(10)
-    decoder.receive_data(codec.endless + b"and more of it")
+    decoder.receive_data(codec.endless + rest)
     with pytest.raises(FrameTooLarge) as first:
         decoder.next_frame()
     assert decoder.pending == 0

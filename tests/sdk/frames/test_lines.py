@@ -46,6 +46,7 @@ def test_the_last_line_without_its_end_is_returned_and_marked(drain, rest):
     decoder.receive_eof()
     assert drain(decoder) == [b"b"]
     assert not decoder.complete
+    assert decoder.pending == 0
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"", b"\r"])
