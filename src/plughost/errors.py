@@ -43,6 +43,9 @@ class RemoteError(PlughostError):
         self.code = code
         self.message = message
 
+    def __reduce__(self) -> tuple[type[RemoteError], tuple[str, str, str]]:
+        return type(self), (self.plugin, self.code, self.message)  # so that process pools can pass it on
+
 
 class ManifestError(PlughostError):
     """A file that describes a plugin is wrong: where, what, and what to do about it."""
@@ -54,6 +57,9 @@ class ManifestError(PlughostError):
         self.key = key
         self.problem = problem
         self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type[ManifestError], tuple[str, str, str, str]]:
+        return type(self), (self.source, self.key, self.problem, self.remedy)
 
 
 class HostClosed(PlughostError):

@@ -44,6 +44,9 @@ class PluginFailure(PlughostError):
         self.autopsy = autopsy
         self.answer = answer
 
+    def __reduce__(self) -> tuple[type[PluginFailure], tuple[str, str, Autopsy, Any]]:
+        return type(self), (self.plugin, self.message, self.autopsy, self.answer)
+
     @property
     def stage(self) -> Stage:
         return self.autopsy.stage

@@ -148,7 +148,7 @@ class Plugin:
     ) -> execute.Result:
         """Call *tool* and return its output with metadata, timings and warnings. Raises like `call`."""
         self._check_open()
-        request = execute.call(self.binding, tool, input, context)
+        request = execute.call(self.binding, tool, input, context, timeout)
         began = self._engine.clock()
         link = self._pool.take()
         link.conversation.execute(request, began, timeout)

@@ -128,7 +128,7 @@ class Plugin:
         timeout: float | None = None,
     ) -> execute.Result:
         """Call *tool* and return its output with metadata, timings and warnings. Raises like `call`."""
-        request = execute.call(self.binding, tool, input, context)
+        request = execute.call(self.binding, tool, input, context, timeout)
         began = self._engine.clock()
         link = self._take()
         try:

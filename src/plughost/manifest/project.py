@@ -67,7 +67,10 @@ def load(start: Path) -> Project:
 
 def scan(directory: Path) -> list[Entry]:
     """Return an entry for each directory below *directory* that holds a binding, by name."""
-    files = sorted(directory.glob(f"*/{binding.FILE_NAME}"))
+    try:
+        files = sorted(directory.glob(f"*/{binding.FILE_NAME}"))
+    except (OSError, ValueError) as error:
+        raise ManifestError(str(directory), "", f"cannot be listed: {error}", "Check the path") from error
     return [_entry(file.parent.name, file.parent) for file in files]
 
 

@@ -7,6 +7,7 @@ names the place. What the values mean is decided elsewhere.
 from __future__ import annotations
 
 import gc
+import math
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -61,6 +62,21 @@ _encoder = msgspec.json.Encoder()
 def encode(message: Any, what: str) -> bytes:
     """Return *message* as JSON bytes. Raises LocalProtocolError if it cannot be said in JSON."""
     try:
-        return _encoder.encode(message)
+        encoded = _encoder.encode(message)
+        lossless = b"null" not in encoded or _finite(msgspec.to_builtins(message))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError) as error:
         raise LocalProtocolError(f"{what}: cannot be written as JSON ({error})") from error
+    if not lossless:
+        raise LocalProtocolError(f"{what}: JSON has no NaN and no infinity")
+    return encoded
+
+
+def _finite(value: Any) -> bool:
+    """Tell whether *value* holds no NaN and no infinity, which msgspec writes as null without a word."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_finite, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_finite, value))
+    return True

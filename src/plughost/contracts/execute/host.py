@@ -20,6 +20,7 @@ from .messages import Manifest
 from .session import Call, ExecuteSession, Terms, prepare
 
 CONTRACT = "execute"
+LONGEST_TIMEOUT_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,16 @@ def terms(binding: Binding) -> Terms:
     )
 
 
-def call(binding: Binding, tool: str, input: Any, context: dict[str, Any] | None) -> Call:
+def call(
+    binding: Binding,
+    tool: str,
+    input: Any,
+    context: dict[str, Any] | None,
+    timeout: float | None = None,
+) -> Call:
     """Return the request for *tool*, ready to send. Raises LocalProtocolError if it cannot be sent."""
+    if timeout is not None and not 0 < timeout <= LONGEST_TIMEOUT_S:
+        raise LocalProtocolError(f"a timeout of {timeout} s: give more than 0 and at most a day")
     request_id = f"plugin_req_{secrets.token_hex(8)}"
     arguments = {} if input is None else input
     return prepare(tool, arguments, context or {}, request_id, binding.limits.line_bytes)
