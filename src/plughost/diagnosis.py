@@ -53,7 +53,7 @@ def _prints_to_stdout(found: Findings) -> str | None:
         return None
     return (
         f"It wrote {found.last_in[:60]!r} to stdout, which carries protocol lines only. "
-        f"Print to stderr; plugins made with plughost-sdk do so by themselves."
+        f"Print to stderr; plugins made with plughost-sdk do so by themselves from `plugin.run()` on."
     )
 
 

@@ -21,6 +21,7 @@ _VARIABLE = (
     (re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])"), "#.#"),  # a duration: a version has two dots
     (re.compile(r"\bprocess \d+"), "process #"),
     (re.compile(r"\b\d+ MiB"), "# MiB"),
+    (re.compile(r"/python3(?:\.\d+)?(?= )"), "/python"),  # by which of its names pip was run
     (re.compile(r"plugin_req_[0-9a-f]{16}"), "plugin_req_#"),
 )
 

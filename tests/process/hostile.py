@@ -241,6 +241,10 @@ def main(fault: str, *rest: str) -> int:
             shake()
             request()
             time.sleep(FOREVER)
+        case "ignores-eof-and-sigterm":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            shake()
+            time.sleep(FOREVER)
         case "stops-itself":
             os.kill(os.getpid(), signal.SIGSTOP)
         case "stops-itself-later":

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plughost.process.stderr import FORWARD_LIMIT, LINE_LIMIT, StderrLog, printable
+from plughost.process.stderr import FORWARD_LIMIT, LINE_COST, LINE_LIMIT, StderrLog, printable
 
 HOSTILE = [
     b"\x1b[31mred\x1b[0m",
@@ -116,7 +116,8 @@ def test_a_flood_of_lines_is_passed_on_only_so_far_and_then_counted():
     log, piece, passed = StderrLog(100), b"0123456789abcde\n" * 64, []
     for _ in range(1000):
         passed += log.receive_data(piece)
-    assert FORWARD_LIMIT <= 16 * len(passed) <= FORWARD_LIMIT + len(piece)
+    cost = 15 + LINE_COST
+    assert FORWARD_LIMIT <= cost * len(passed) <= FORWARD_LIMIT + 64 * cost
     (note,) = log.receive_eof()
     assert str(1000 * len(piece)) in note
     assert log.tail().endswith("0123456789abcde\n")
@@ -125,8 +126,9 @@ def test_a_flood_of_lines_is_passed_on_only_so_far_and_then_counted():
 def test_a_stream_within_the_bound_ends_without_a_note():
     line = b"x" * 1023 + b"\n"
     log = StderrLog(100)
-    passed = sum(len(log.receive_data(line)) for _ in range(FORWARD_LIMIT // 1024))
-    assert passed == FORWARD_LIMIT // 1024
+    lines = FORWARD_LIMIT // (1023 + LINE_COST)
+    passed = sum(len(log.receive_data(line)) for _ in range(lines))
+    assert passed == lines
     assert log.receive_eof() == []
 
 

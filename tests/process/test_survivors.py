@@ -139,9 +139,13 @@ def kill_a_host(directory: Path, delay: float, gone: Gone) -> None:
         host.kill()
         host.wait()
         host.stdout.close()
-    for pid in carriers(mark):
-        assert gone(pid), f"process {pid} outlived its host"
-    assert carriers(mark) == []
+    for _ in range(100):  # one that was being started when its host died shows up a moment later
+        left = carriers(mark)
+        if not left:
+            return
+        for pid in left:
+            assert gone(pid), f"process {pid} outlived its host"
+    raise AssertionError(f"processes keep coming: {left}")
 
 
 @pytest.mark.parametrize("round_number", range(4))

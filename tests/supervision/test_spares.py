@@ -123,7 +123,7 @@ def test_a_link_that_points_nowhere_is_left_out(plugin):
 
 def test_only_so_many_files_are_looked_at_but_always_those_of_the_command(plugin):
     for number in range(FILES_WATCHED + 50):
-        (plugin / f"data{number}").touch()
+        (plugin / f"data{number}.py").touch()
     before = of(plugin)
     assert FILES_WATCHED <= len(before) <= FILES_WATCHED + 2
     (plugin / "main.py").write_text("other")

@@ -28,7 +28,7 @@ PROTOCOL_VERSION = "rterm.plugin.v1"
 LINE_LIMIT = 1_048_576  # bytes of one line, either way: the contract's limit
 READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
 
-IDLE_S = 0.005  # a request that belongs to the handshake comes sooner; a spare's comes much later
+IDLE_MS = 5  # a request that belongs to the handshake comes sooner; a spare's comes much later
 
 EXIT_OK = 0
 EXIT_CONTRACT_BROKEN = 1  # the host, or whatever started us, does not speak this contract
@@ -205,7 +205,7 @@ class _Conversation:
             return EXIT_OK  # a spare that was not needed
         try:
             request = _from_json(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return _broken(f"the request is not JSON: {error}")
         if not isinstance(request, dict) or request.get("type") != "request":
             return _broken("the line after the handshake is not a request")
@@ -216,7 +216,9 @@ class _Conversation:
         """Import json if no request comes at once: this is a spare then, and its request may need it."""
         import select
 
-        if not self._lines.pending and not select.select([self._read], [], [], IDLE_S)[0]:
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        if not self._lines.pending and not poll.poll(IDLE_MS):
             import json as json
 
     def _respond(self, response: dict[str, Any]) -> None:
@@ -305,14 +307,20 @@ def _error(request_id: str, code: str, message: str) -> dict[str, Any]:
 
 
 def _words(error: Exception) -> str:
-    text = str(error)
+    try:
+        text = str(error)
+    except Exception:
+        text = "(it cannot be shown)"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _print_traceback() -> None:
     import traceback
 
-    traceback.print_exc()
+    try:
+        traceback.print_exc()
+    except (OSError, ValueError):
+        pass  # stderr is closed: there is nobody to tell
 
 
 def _broken(why: str) -> int:

@@ -20,9 +20,9 @@ def claim() -> tuple[int, int]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    if sys.stdout is not None:
+    if hasattr(sys.stdout, "reconfigure"):  # not if it was closed, or replaced by something of the plugin's
         # What was printed before now is still in Python's buffer: it goes to stderr with the rest.
-        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it is a TextIOWrapper here
+        sys.stdout.reconfigure(line_buffering=True)
         sys.stdout.flush()
     return read, write
 

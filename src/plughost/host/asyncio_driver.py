@@ -44,13 +44,13 @@ class AsyncioDriver:
 
     # What hosts use
 
-    def adopt(self, link: Link, on_finished: Callable[[Link], None]) -> None:
+    def adopt(self, link: Link, on_finished: Callable[[], None]) -> None:
         """Run *link* until its process is gone, then call *on_finished*."""
 
         def changed() -> None:
             if link.finished and link in self._links:
                 self._links.discard(link)
-                on_finished(link)
+                on_finished()
             self._wake(link)
             self._schedule(link)
 

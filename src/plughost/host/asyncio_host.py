@@ -19,7 +19,6 @@ from ..contracts.execute.states import State
 from ..errors import HostClosed, LocalProtocolError
 from ..manifest.binding import Binding
 from ..process.launcher import Launcher
-from ..process.link import Link
 from .asyncio_driver import AsyncioDriver
 from .engine import Engine, ExecuteLink
 from .event_stream import EventStream
@@ -59,7 +58,8 @@ class Host:
         await self.aclose()
 
     def __del__(self) -> None:
-        if self._abort.alive and self._engine.links:
+        abort = getattr(self, "_abort", None)  # none if the constructor was called wrongly
+        if abort is not None and abort.alive and self._engine.links:
             warnings.warn("a plughost.Host was not closed", ResourceWarning, source=self, stacklevel=2)
 
     async def add(self, plugin: str | os.PathLike[str] | Binding) -> Plugin:
@@ -68,9 +68,13 @@ class Host:
         Nothing is started yet, except the spares that the binding asks for.
         Raises ManifestError if there is no such plugin, or its binding is wrong.
         """
-        added = Plugin(self._engine, self._on_this_loop(), self._engine.bind(plugin))
+        added = Plugin(self, self._engine, self._on_this_loop(), self._engine.bind(plugin))
         self._plugins.append(added)
         return added
+
+    def _forget(self, plugin: Plugin) -> None:
+        if plugin in self._plugins:
+            self._plugins.remove(plugin)
 
     def events(self) -> EventStream:
         """Return everything that happens from now on, for `async for`; it ends when the host is closed.
@@ -78,20 +82,27 @@ class Host:
         A reader that falls far behind loses the oldest events, and is told how many.
         """
         stream = EventStream(self._engine.bus)
+        if self._engine.closed:
+            stream.end()
         self._streams.append(stream)
         return stream
 
     async def aclose(self) -> None:
         """End every plugin and let go of everything. Idempotent, from any task; bounded by the bindings' limits."""
-        if self._closing is None:
+        if self._engine.forked:
+            self._abort.detach()
+            return
+        self._on_this_loop()
+        if self._closing is None or self._closing.cancelled():
             self._engine.closed = True
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        await asyncio.gather(*(plugin.close() for plugin in self._plugins))
+        await asyncio.gather(*(plugin.close() for plugin in tuple(self._plugins)))
         if self._driver is not None:
             self._driver.stop()
+        self._engine.end_rest()
         self._engine.launcher.close()
         self._abort.detach()
         for stream in self._streams:
@@ -108,9 +119,10 @@ class Host:
 class Plugin:
     """A plugin of the `execute` contract, by way of `Host.add`. Each call is a process of its own."""
 
-    def __init__(self, engine: Engine, driver: AsyncioDriver, binding: Binding) -> None:
+    def __init__(self, host: Host, engine: Engine, driver: AsyncioDriver, binding: Binding) -> None:
         execute.terms(binding)  # raises for another contract
         self.binding = binding
+        self._host = weakref.ref(host)
         self._engine = engine
         self._driver = driver
         self._links: set[ExecuteLink] = set()
@@ -149,11 +161,17 @@ class Plugin:
         """Call *tool* and return its output with metadata, timings and warnings. Raises like `call`."""
         self._check_open()
         request = execute.call(self.binding, tool, input, context, timeout)
+        self._pool.retire_stale()
         began = self._engine.clock()
         link = self._pool.take()
-        link.conversation.execute(request, began, timeout)
-        link.pump()
-        self._pool.refill()
+        link.keeper = self._host()
+        try:
+            link.conversation.execute(request, began, timeout)
+            link.pump()
+            self._pool.refill()
+        except BaseException:
+            link.end(Rung.KILL)
+            raise
         await self._finished(link)
         result = self._engine.conclude(link)
         self._pool.note_success()
@@ -163,11 +181,13 @@ class Plugin:
         """Start the plugin, shake hands, and return what it says about itself. Raises PluginFailure."""
         self._check_open()
         link = self._pool.take()
+        link.keeper = self._host()
         try:
             await self._until(link, lambda: link.finished or link.conversation.state is not State.HANDSHAKING)
         finally:
             link.conversation.retire()
             link.pump()
+        self._pool.refill()
         await self._finished(link)
         if link.conversation.fault is not None:
             self._engine.conclude(link)
@@ -176,8 +196,12 @@ class Plugin:
 
     async def close(self) -> None:
         """End every process of this plugin; calls in progress raise HostClosed. Idempotent; bounded."""
+        if self._engine.forked:
+            return
         self._closed = True
-        self._pool.clear()
+        if (host := self._host()) is not None:
+            host._forget(self)
+        self._pool.close()
         for link in tuple(self._links):
             link.end(Rung.TERMINATE if link.conversation.state is State.EXECUTING else Rung.CLOSE_STDIN)
         for link in tuple(self._links):
@@ -186,19 +210,23 @@ class Plugin:
     def _check_open(self) -> None:
         if self._closed or self._engine.closed:
             raise HostClosed(f"{self.name} is closed")
+        if asyncio.get_running_loop() is not self._driver.loop:
+            raise LocalProtocolError("this host belongs to another event loop")
 
     def _adopt(self, link: ExecuteLink) -> None:
         self._links.add(link)
         self._driver.adopt(link, partial(self._forget, link))
 
-    def _forget(self, link: ExecuteLink, _: Link) -> None:
+    def _forget(self, link: ExecuteLink) -> None:
         self._links.discard(link)
         self._engine.finish(link)
         self._pool.note_gone(link)
+        link.keeper = None  # last: the host may go with it
 
-    def _dismiss(self, link: ExecuteLink) -> None:
-        link.conversation.retire()
-        link.pump()
+    def _dismiss(self, links: list[ExecuteLink]) -> None:
+        for link in links:
+            link.conversation.retire()
+            link.pump()
 
     async def _until(self, link: ExecuteLink, reached: Callable[[], bool]) -> None:
         try:

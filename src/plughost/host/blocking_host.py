@@ -11,6 +11,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable
+from signal import SIGKILL
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,6 +26,8 @@ from .engine import Engine, ExecuteLink
 from .events import Listener
 from .poll_driver import PollDriver
 from .pool import Pool
+
+TAKING_TURNS_S = 0.02  # for one round over several processes that are brought down together
 
 
 class Host:
@@ -56,7 +59,8 @@ class Host:
         self.close()
 
     def __del__(self) -> None:
-        if self._abort.alive and self._engine.links:
+        abort = getattr(self, "_abort", None)  # none if the constructor was called wrongly
+        if abort is not None and abort.alive and self._engine.links:
             warnings.warn(
                 "a plughost.blocking.Host was not closed",
                 ResourceWarning,
@@ -70,15 +74,23 @@ class Host:
         Nothing is started yet, except the spares that the binding asks for.
         Raises ManifestError if there is no such plugin, or its binding is wrong.
         """
-        added = Plugin(self._engine, self._engine.bind(plugin))
+        added = Plugin(self, self._engine, self._engine.bind(plugin))
         self._plugins.append(added)
         return added
 
+    def _forget(self, plugin: Plugin) -> None:
+        if plugin in self._plugins:
+            self._plugins.remove(plugin)
+
     def close(self) -> None:
         """End every plugin and let go of everything. Idempotent, from any thread; bounded by the bindings' limits."""
+        if self._engine.forked:
+            self._abort.detach()
+            return
         self._engine.closed = True
         for plugin in tuple(self._plugins):
             plugin.close()
+        self._engine.end_rest()
         self._engine.launcher.close()
         self._abort.detach()
 
@@ -86,9 +98,10 @@ class Host:
 class Plugin:
     """A plugin of the `execute` contract, by way of `Host.add`. Each call is a process of its own."""
 
-    def __init__(self, engine: Engine, binding: Binding) -> None:
+    def __init__(self, host: Host, engine: Engine, binding: Binding) -> None:
         execute.terms(binding)  # raises for another contract
         self.binding = binding
+        self._host = weakref.ref(host)
         self._engine = engine
         self._closed = False
         self._changed = threading.Condition()
@@ -129,6 +142,8 @@ class Plugin:
     ) -> execute.Result:
         """Call *tool* and return its output with metadata, timings and warnings. Raises like `call`."""
         request = execute.call(self.binding, tool, input, context, timeout)
+        with self._changed:
+            self._pool.retire_stale()
         began = self._engine.clock()
         link = self._take()
         try:
@@ -152,6 +167,8 @@ class Plugin:
             self._run(link, lambda: link.finished or session.state is not State.HANDSHAKING)
             session.retire()
             link.pump()
+            with self._changed:
+                self._pool.refill()
             self._run(link)
         finally:
             self._release(link)
@@ -162,11 +179,16 @@ class Plugin:
 
     def close(self) -> None:
         """End every process of this plugin; calls in other threads raise HostClosed. Idempotent; bounded."""
+        if self._engine.forked:
+            return
         with self._changed:
             self._closed = True
-            self._pool.clear()
+            if (host := self._host()) is not None:
+                host._forget(self)
             for link in self._running:
-                link.process.send_signal(9)  # their threads notice the exit, and do the rest
+                if not link.finished:
+                    link.process.send_signal(SIGKILL)  # their threads notice the exit, and do the rest
+            self._pool.close()
             limits = self.binding.limits
             self._changed.wait_for(lambda: not self._running, limits.reap_s + limits.terminate_s)
 
@@ -175,6 +197,7 @@ class Plugin:
             if self._closed or self._engine.closed:
                 raise HostClosed(f"{self.name} is closed")
             link = self._pool.take()
+            link.keeper = self._host()
             self._running.add(link)
             return link
 
@@ -203,13 +226,20 @@ class Plugin:
         self._drivers[link] = self._next_driver
         link.start()
 
-    def _dismiss(self, link: ExecuteLink) -> None:
-        link.conversation.retire()
-        link.pump()
-        self._run(link)
-        self._forget(link)
+    def _dismiss(self, links: list[ExecuteLink]) -> None:
+        for link in links:  # all are told before the first is waited for
+            link.conversation.retire()
+            link.pump()
+        pending = [link for link in links if not link.finished]
+        while pending:
+            for link in pending:
+                self._drivers[link].step(link, TAKING_TURNS_S / len(pending))
+            pending = [link for link in pending if not link.finished]
+        for link in links:
+            self._forget(link)
 
     def _forget(self, link: ExecuteLink) -> None:
         self._running.discard(link)
         self._drivers.pop(link, None)
         self._engine.finish(link)
+        link.keeper = None  # last: the host may go with it

@@ -33,10 +33,11 @@ ABORT_S = 2.0  # for the kernel to take away what was killed when the interprete
 class ExecuteLink(Link):
     """A link whose session is of the `execute` contract."""
 
-    __slots__ = ("binding", "conversation")
+    __slots__ = ("binding", "conversation", "keeper")
 
     conversation: ExecuteSession
     binding: Binding
+    keeper: object  # the host, while a call is in progress: it must not be collected under it
 
 
 class Engine:
@@ -53,7 +54,8 @@ class Engine:
         self.bus = EventBus()
         self.links: set[Link] = set()
         self.closed = False
-        self.lock = threading.Lock()  # launching and the set of links, for hosts that threads share
+        # For launching and the set of links. A signal handler may close the host while its thread holds it.
+        self.lock = threading.RLock()
         self._owner = os.getpid()
         self.bus.subscribe(log_stderr)
         if on_event is not None:
@@ -77,7 +79,7 @@ class Engine:
                 if self.closed:
                     raise HostClosed("the host is closed")
                 process = self.launcher.launch(binding)
-        except (OSError, Unsupported) as error:
+        except (OSError, Unsupported, ValueError) as error:  # ValueError: words that cannot be encoded
             raise self.fail(self._launch_failure(binding, error)) from error
         session = ExecuteSession(terms, started)
         link = self._join(binding, process, session, watcher)
@@ -110,10 +112,23 @@ class Engine:
             self.fail(failure)
             raise
 
+    @property
+    def forked(self) -> bool:
+        """This is a forked copy of the host: the plugins are not ours to touch."""
+        return self._owner != os.getpid()
+
+    def end_rest(self) -> None:
+        """Kill what is left when a host closes: a link that an interrupt has torn from its call."""
+        with self.lock:
+            links, self.links = self.links, set()
+        for link in links:
+            if not link.finished:
+                self._discard(link.process)
+
     def abort(self) -> None:
         """Kill everything at once, with no driver to help: the interpreter is going down."""
-        if self._owner != os.getpid():
-            return  # a forked copy of the host: the plugins are not ours
+        if self.forked:
+            return
         self.closed = True
         processes = [link.process for link in self.links if not link.finished]
         self.links.clear()
@@ -138,6 +153,7 @@ class Engine:
         )
         link.conversation = session
         link.binding = binding
+        link.keeper = None
         return link
 
     def _observe(self, plugin: str, pid: int, what: SessionEvent | ProcessNews) -> None:

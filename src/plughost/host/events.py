@@ -12,6 +12,7 @@ from ..contracts.base import EndWanted, FramePassed, HandshakeDone, StateChanged
 from ..failures import PluginFailure
 from ..process.news import Exited, Spawned, StderrLine, SurvivorFound
 
+QUEUE_BYTES = 16_777_216  # of frames in such a queue
 QUEUE_LIMIT = 4_096  # events a slow reader may fall behind before the oldest are dropped and counted
 
 
@@ -112,30 +113,43 @@ class EventBus:
             try:
                 listener(event)
             except Exception as error:  # whatever an application's listener raises must not reach a session
-                self._listeners.remove(listener)
+                if listener in self._listeners:  # another thread may have been first
+                    self._listeners.remove(listener)
                 sys.excepthook(type(error), error, error.__traceback__)
 
 
 class EventQueue:
     """A bounded queue of events for one reader: the oldest are dropped, and the reader is told how many."""
 
-    __slots__ = ("_dropped", "_events")
+    __slots__ = ("_bytes", "_dropped", "_events", "_limit")
 
     def __init__(self, limit: int = QUEUE_LIMIT) -> None:
-        self._events: deque[Event] = deque(maxlen=limit)
+        self._events: deque[Event] = deque()
+        self._limit = limit
+        self._bytes = 0  # of the frames that are held
         self._dropped = 0
 
     def put(self, event: Event) -> None:
-        if len(self._events) == self._events.maxlen:
-            self._dropped += 1
         self._events.append(event)
+        self._bytes += _size(event)
+        while len(self._events) > self._limit or (self._bytes > QUEUE_BYTES and len(self._events) > 1):
+            self._bytes -= _size(self._events.popleft())
+            self._dropped += 1
 
     def take(self) -> Event | None:
         """Return the next event, or None if there is none."""
         if self._dropped:
             count, self._dropped = self._dropped, 0
             return Event("", None, self._events[0].at, Dropped(count))
-        return self._events.popleft() if self._events else None
+        if not self._events:
+            return None
+        event = self._events.popleft()
+        self._bytes -= _size(event)
+        return event
+
+
+def _size(event: Event) -> int:
+    return len(event.what.frame) if isinstance(event.what, FramePassed) else 0
 
 
 def log_stderr(event: Event) -> None:

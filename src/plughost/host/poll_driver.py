@@ -53,15 +53,20 @@ class PollDriver:
     def run(self, link: Link, reached: Callable[[], bool]) -> None:
         """Work on *link* until *reached*. The session's deadlines and the ladder bound it."""
         while not reached():
-            deadline = link.next_deadline()
-            wait = None if deadline is None else max(0.0, deadline - self._clock())
-            # What has arrived is heard before what is overdue is judged.
-            for fd, mask in self._poll.poll(None if wait is None else wait * 1000 + 0.5):
-                self._dispatch(fd, mask)
-            now = self._clock()
-            deadline = link.next_deadline()
-            if deadline is not None and deadline <= now:
-                link.on_tick(now)
+            self.step(link)
+
+    def step(self, link: Link, longest: float | None = None) -> None:
+        """Wait for the next thing to happen to *link*, at most *longest* seconds, and let it happen."""
+        deadline = link.next_deadline()
+        waits = [] if deadline is None else [max(0.0, deadline - self._clock())]
+        wait = min([*waits, *([] if longest is None else [longest])], default=None)
+        # What has arrived is heard before what is overdue is judged.
+        for fd, mask in self._poll.poll(None if wait is None else wait * 1000 + 0.5):
+            self._dispatch(fd, mask)
+        now = self._clock()
+        deadline = link.next_deadline()
+        if deadline is not None and deadline <= now:
+            link.on_tick(now)
 
     def _dispatch(self, fd: int, mask: int) -> None:
         if fd in self._writers and mask & ~_READ:

@@ -24,17 +24,19 @@ class Pool:
         engine: Engine,
         binding: Binding,
         make_watcher: Callable[[], Watcher],
-        dismiss: Callable[[ExecuteLink], None],
+        dismiss: Callable[[list[ExecuteLink]], None],
         adopt: Callable[[ExecuteLink], None],
     ) -> None:
         self._engine = engine
         self._binding = binding
         self._make_watcher = make_watcher
-        self._dismiss = dismiss  # ends a link that no call will use
+        self._dismiss = dismiss  # ends links that no call will use, all at once
         self._adopt = adopt  # begins to run a link
         self._waiting: deque[ExecuteLink] = deque()
         self._spares = Spares(binding.execute.spares)
         self._fingerprint: Fingerprint | None = None
+        self._words = binding.command  # as they were executed, with the program's whole path
+        self._closed = False
 
     @property
     def waiting(self) -> int:
@@ -42,28 +44,33 @@ class Pool:
 
     def take(self) -> ExecuteLink:
         """Return a link that has no call yet. Raises LaunchFailed."""
-        if self._waiting and self._fingerprint != self._current():
-            self.clear()
         while self._waiting:
             link = self._waiting.popleft()
             if self._usable(link):
                 return link
             self._spares.note_failure()
-            self._dismiss(link)
+            self._dismiss([link])
         return self._start()
+
+    def retire_stale(self) -> None:
+        """Let the spares go if the plugin on disk is no longer the one they run."""
+        if self._waiting and self._fingerprint != self._current():
+            self.clear()
 
     def refill(self) -> None:
         """Start as many spares as are missing. One that cannot be started is left to the next call to report."""
         missing = self._spares.missing(len(self._waiting))
-        if not missing or self._engine.closed:
+        if not missing or self._engine.closed or self._closed:
             return
-        current = self._current()
-        if self._waiting and current != self._fingerprint:
-            self.clear()
-        self._fingerprint = current
         try:
+            if self._waiting:
+                self.retire_stale()
             for _ in range(self._spares.missing(len(self._waiting))):
-                self._waiting.append(self._start())
+                link = self._start()
+                if not self._waiting:
+                    self._words = link.process.command
+                    self._fingerprint = self._current()
+                self._waiting.append(link)
         except PluginFailure:
             self._spares.note_failure()
 
@@ -80,8 +87,14 @@ class Pool:
 
     def clear(self) -> None:
         """Let every spare go."""
-        while self._waiting:
-            self._dismiss(self._waiting.popleft())
+        spares = list(self._waiting)
+        self._waiting.clear()
+        self._dismiss(spares)
+
+    def close(self) -> None:
+        """Let every spare go, and start no more."""
+        self._closed = True
+        self.clear()
 
     def _start(self) -> ExecuteLink:
         link = self._engine.start(self._binding, self._make_watcher())
@@ -93,4 +106,4 @@ class Pool:
         return alive and link.conversation.state in (State.HANDSHAKING, State.READY)
 
     def _current(self) -> Fingerprint:
-        return fingerprint(self._binding.command, self._binding.directory)
+        return fingerprint((*self._binding.command, *self._words), self._binding.directory)

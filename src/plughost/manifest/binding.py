@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -187,9 +188,21 @@ def check(binding: Binding, *, named: bool = True) -> None:
         raise wrong("plugin.command", "holds a NUL character", "Take it out")
     if "\0" in str(binding.cwd):
         raise wrong("plugin.cwd", "holds a NUL character", "Take it out")
+    _check_types(binding, wrong)
     problem = flaw(binding.allow)
     if problem is not None:
         raise wrong("capabilities.allow", problem, "List each capability once, without blanks around it")
     for variable, value in binding.environment.set.items():
         if not variable or "=" in variable or "\0" in variable + value:
             raise wrong("environment.set", f"{variable!r} is not a variable", 'Use NAME = "value"')
+
+
+def _check_types(binding: Binding, wrong: Callable[[str, str, str], ManifestError]) -> None:
+    """Hold a binding that was made in code to the same rules as one from a file."""
+    for part in (binding.limits, binding.environment, binding.execute):
+        try:
+            msgspec.convert(msgspec.to_builtins(part), type(part))
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise wrong(type(part).__name__.lower(), str(error), "Give it what is expected") from error
+    if binding.survivors not in ("end", "allow"):
+        raise wrong("plugin.survivors", f"{binding.survivors!r}", 'Use "end" or "allow"')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -70,6 +71,8 @@ def _place(error: str) -> tuple[str, str]:
 
 
 def _text(path: Path) -> str:
+    if os.path.exists(path) and not os.path.isfile(path):  # opening a pipe may never end
+        raise ManifestError(str(path), "", "not a regular file", "Check the path")
     try:
         with path.open("rb") as file:
             data = file.read(SIZE_LIMIT + 1)

@@ -49,8 +49,8 @@ class Decoder(Generic[T]):
     def _decode(self, frame: bytes) -> T:
         if len(frame) < LARGE_FRAME or not gc.isenabled():
             return self._decoder.decode(frame)
-        gc.disable()
         try:
+            gc.disable()
             return self._decoder.decode(frame)
         finally:
             gc.enable()

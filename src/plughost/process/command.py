@@ -82,6 +82,8 @@ def _check_file(path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    if not os.path.isfile(path):  # opening a pipe or a device may never end
+        raise OSError(errno.ENOEXEC, "not a regular file", path)
 
 
 def _check_format(program: str) -> None:

@@ -221,6 +221,9 @@ class Link:
     def _flush(self) -> None:
         if not self._pending:
             return
+        if self.process.fileno(Channel.STDIN) < 0:  # it is being brought down: nobody will read this
+            self._pending = memoryview(b"")
+            return
         try:
             written = self.process.write(self._pending)
         except OSError:
@@ -294,11 +297,13 @@ class Link:
         self.session.note_time(self._clock())
         self.session.receive_exit(status)
         self.finished = True
-        for survivor in self._survivors:
-            self._observe(SurvivorFound(survivor))
-        self._observe(Exited(self.process.pid, status, self.evidence().rung))
-        self.process.dispose()
-        self.pump()
+        try:
+            for survivor in self._survivors:
+                self._observe(SurvivorFound(survivor))
+            self._observe(Exited(self.process.pid, status, self.evidence().rung))
+        finally:  # whatever a listener does, whoever waits is told
+            self.process.dispose()
+            self.pump()
 
     def _close(self, channel: Channel) -> None:
         fd = self.process.fileno(channel)

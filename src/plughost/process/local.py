@@ -12,6 +12,7 @@ import array
 import errno
 import fcntl
 import os
+import resource
 import secrets
 import signal
 import subprocess
@@ -71,12 +72,16 @@ class LocalProcess:
         return self._fds.get(channel, -1)
 
     def read(self, channel: Channel) -> bytes | None:
+        if channel not in self._fds:
+            return b""  # it was disposed of: a signal handler has closed the host under its own call
         try:
             return os.read(self._fds[channel], READ_SIZE)
         except BlockingIOError:
             return None
 
     def write(self, data: bytes | memoryview) -> int:
+        if Channel.STDIN not in self._fds:
+            raise BrokenPipeError
         if len(data) > READ_SIZE:
             self._widen()
         try:
@@ -111,8 +116,18 @@ class LocalProcess:
             if end:
                 self.send_signal(signal.SIGKILL)
             return []
-        pipes = {f"pipe:[{os.fstat(fd).st_ino}]" for fd in self._fds.values()} if held else set()
-        return survivors.find(self._run, self.pid, self._others(), pipes, end=end)
+        trace = survivors.Trace(
+            self._run,
+            self.pid,
+            written=self._pipe_names(Channel.STDOUT, Channel.STDERR) if held else frozenset(),
+            read=self._pipe_names(Channel.STDIN) if held else frozenset(),
+            since=survivors.started_at(self.pid),
+        )
+        return survivors.find(trace, self._others(), end=end)
+
+    def _pipe_names(self, *channels: Channel) -> frozenset[str]:
+        fds = [self._fds[channel] for channel in channels if channel in self._fds]
+        return frozenset(f"pipe:[{os.fstat(fd).st_ino}]" for fd in fds)
 
     def reap(self) -> ExitStatus:
         self._forget(self.pid)
@@ -125,7 +140,7 @@ class LocalProcess:
         return ExitStatus(
             code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
-            peak_memory_kib=usage.ru_maxrss // unit,
+            peak_memory_kib=_own_peak(usage.ru_maxrss // unit, unit),
             cpu_s=round(usage.ru_utime + usage.ru_stime, 6),
         )
 
@@ -148,10 +163,14 @@ class LocalLauncher:
     def __init__(self) -> None:
         if sys.platform == "win32":
             raise Unsupported("plughost runs on Linux and macOS; Windows is not supported yet")
+        self._guard: Guard | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._owner = os.getpid()
         self._marker = secrets.token_hex(8)
         self._runs = 0
         self._alive: set[int] = set()
-        self._guard: Guard | None = None
 
     def launch(self, binding: Binding) -> LocalProcess:
         if not binding.cwd.is_dir():
@@ -162,13 +181,24 @@ class LocalLauncher:
                 "this process ignores SIGCHLD, so no plugin's exit status can be known: "
                 "set it to signal.SIG_DFL before using plughost"
             )
+        if self._owner != os.getpid():  # a forked copy of the host: its runs are its own
+            self.close()
+            self._begin()
         if self._guard is None:
             self._guard = Guard(self._marker)
         self._runs += 1
         run = f"{self._marker}.{self._runs}"
         variables = environment.build(binding.environment, os.environ, run)
         program = command.resolve(binding, variables.get("PATH", os.defpath))
-        pid, fds, exit_fd = _spawn(program.words, variables, str(binding.cwd))
+        try:
+            pid, fds, exit_fd = _spawn(program.words, variables, str(binding.cwd))
+        except OSError:
+            raise
+        except (
+            BaseException
+        ):  # interrupted, perhaps after the plugin was started and before anyone knew of it
+            self._sweep(run)
+            raise
         self._alive.add(pid)
         self._guard.tell_started(pid)
         limits.forbid_core_dumps(pid)
@@ -213,6 +243,12 @@ class LocalLauncher:
         guard, self._guard = self._guard, None
         if guard is not None:
             guard.close()
+
+    def _sweep(self, run: str) -> None:
+        if survivors.supported:
+            for pid in survivors.sweep(run):
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
     def _known(self) -> set[int]:
         return self._alive
@@ -269,3 +305,9 @@ def _open_exit(pid: int) -> int | None:
         os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         raise
+
+
+def _own_peak(peak_kib: int, unit: int) -> int | None:
+    """Return the peak if it is the plugin's own: a child begins with its parent's, and keeps it through exec."""
+    ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+    return peak_kib if peak_kib > ours else None

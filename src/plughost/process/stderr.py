@@ -7,6 +7,7 @@ bound: bytes become printable text, lines are cut, and after a while they are co
 from __future__ import annotations
 
 LINE_LIMIT = 8_192  # bytes of one line that are passed on; the rest of it is dropped
+LINE_COST = 64  # what a line counts on top of its bytes: a million empty lines are a flood too
 FORWARD_LIMIT = 262_144  # bytes of one process's stderr that are passed on as lines
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
@@ -56,7 +57,7 @@ class StderrLog:
         return printable(bytes(self._tail[-self.keep :]))
 
     def _forward(self, lines: list[bytes]) -> list[str]:
-        self._forwarded += sum(map(len, lines)) + len(lines)
+        self._forwarded += sum(map(len, lines)) + LINE_COST * len(lines)
         return [_cut(line) for line in lines]
 
 

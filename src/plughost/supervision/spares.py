@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FAILURES_UNTIL_PAUSE = 3  # spares that failed in a row: a broken plugin must not be started for ever
+CODE_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".awk", ".lua", ".pl", ".toml", ".so")
 FILES_WATCHED = 256  # in the plugin's own directory; more would make taking a spare dear
 
 Fingerprint = tuple[tuple[str, int, int, int], ...]
@@ -35,12 +36,14 @@ class Spares:
 def fingerprint(command: tuple[str, ...], directory: Path) -> Fingerprint:
     """Return what tells whether the plugin on disk is still the one that was started.
 
-    It covers the files named in the command and those directly in the plugin's directory.
+    It covers the files named in the command, and the code directly in the plugin's directory.
     """
     paths = {word if os.path.isabs(word) else str(directory / word) for word in command}
     try:
         with os.scandir(directory) as entries:
-            paths |= {entry.path for entry, _ in zip(entries, range(FILES_WATCHED), strict=False)}
+            # Code and bindings only: a plugin may well write logs and results beside itself.
+            beside = (entry.path for entry in entries if entry.name.endswith(CODE_SUFFIXES))
+            paths |= {path for path, _ in zip(beside, range(FILES_WATCHED), strict=False)}
     except OSError:
         pass
     return tuple(sorted(fact for fact in map(_fact, paths) if fact is not None))

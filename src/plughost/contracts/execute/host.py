@@ -58,11 +58,19 @@ def call(
     timeout: float | None = None,
 ) -> Call:
     """Return the request for *tool*, ready to send. Raises LocalProtocolError if it cannot be sent."""
-    if timeout is not None and not 0 < timeout <= LONGEST_TIMEOUT_S:
-        raise LocalProtocolError(f"a timeout of {timeout} s: give more than 0 and at most a day")
+    _check_arguments(tool, context, timeout)
     request_id = f"plugin_req_{secrets.token_hex(8)}"
     arguments = {} if input is None else input
     return prepare(tool, arguments, context or {}, request_id, binding.limits.line_bytes)
+
+
+def _check_arguments(tool: object, context: object, timeout: object) -> None:
+    """Raise LocalProtocolError for what no type checker has stopped."""
+    if not isinstance(tool, str) or not isinstance(context, dict | None):
+        raise LocalProtocolError("a call needs the name of a tool, and a dict for its context")
+    number = isinstance(timeout, int | float) and 0 < timeout <= LONGEST_TIMEOUT_S
+    if timeout is not None and not number:
+        raise LocalProtocolError(f"a timeout of {timeout!r}: give seconds, more than 0 and at most a day")
 
 
 def conclude(binding: Binding, session: ExecuteSession, evidence: Evidence) -> Result:
@@ -72,7 +80,7 @@ def conclude(binding: Binding, session: ExecuteSession, evidence: Evidence) -> R
         raise failure(binding, session.fault, session, evidence)
     assert session.answer is not None
     if session.answer.error is not None:
-        raise RemoteError(plugin, session.answer.error.code, session.answer.error.message)
+        raise RemoteError(listed([plugin]), session.answer.error.code, session.answer.error.message)
     return Result(
         output=session.answer.output,
         metadata=session.answer.metadata,

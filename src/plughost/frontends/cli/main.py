@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
 from ... import __version__
-from ...errors import ManifestError, PlughostError
+from ...errors import LocalProtocolError, ManifestError, PlughostError
 from ...failures import EXPLANATIONS, PluginFailure
-from .terminal import EXIT_BINDING, EXIT_INTERNAL, Terminal
+from .terminal import EXIT_BINDING, EXIT_INTERNAL, EXIT_NOBODY_READS, Terminal
 
 # Name -> what it does, in the order of a newcomer's day. The help of each command is in its own file.
 COMMANDS = {
@@ -80,12 +82,35 @@ def run(arguments: list[str] | None = None) -> None:
             error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
+        Terminal(as_json="--json" in words).data({"ok": False, "problem": "interrupted"})
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
-        sys.exit(141)
     except PlughostError as error:
         sys.exit(report(Terminal(as_json="--json" in words), error))
+    except OSError as error:
+        sys.exit(_system_error(Terminal(as_json="--json" in words), error))
+    finally:
+        _flush()
+
+
+def _system_error(terminal: Terminal, error: OSError) -> int:
+    """Tell an error of the system: a file that cannot be written, a disk that is full, a reader that has gone."""
+    if isinstance(error, BrokenPipeError):
+        return EXIT_NOBODY_READS
+    problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    with suppress(OSError):
+        terminal.data({"ok": False, "problem": problem})
+        terminal.error(problem)
+    return EXIT_INTERNAL
+
+
+def _flush() -> None:
+    """Write what is left now: at interpreter exit an error would be a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def report(terminal: Terminal, error: PlughostError) -> int:
@@ -107,7 +132,7 @@ def report(terminal: Terminal, error: PlughostError) -> int:
     terminal.data({"ok": False, "problem": str(error)})
     if not terminal.as_json:
         terminal.error(str(error))
-    return EXIT_BINDING if type(error).__name__ == "LocalProtocolError" else EXIT_INTERNAL
+    return EXIT_BINDING if isinstance(error, LocalProtocolError) else EXIT_INTERNAL
 
 
 def _split(words: list[str]) -> list[str]:

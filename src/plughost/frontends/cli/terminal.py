@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 EXIT_OK = 0
 EXIT_REMOTE_ERROR = 1  # the plugin answered, with an error of its own; or a check found something
 EXIT_USAGE = 2  # click's own
 EXIT_BINDING = 3  # a binding, manifest or argument file is wrong
-EXIT_INTERNAL = 70  # a bug in plughost
+EXIT_INTERNAL = 70  # a bug in plughost, or a system that does not let it work
+EXIT_NOBODY_READS = 141  # whoever read our output has gone
 
 
 class Terminal:
@@ -23,21 +24,29 @@ class Terminal:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
-        self.colour = sys.stdout.isatty() and not as_json
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # a character that the terminal cannot show is spelled out, not an error
+                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        self.colour = not as_json and sys.stdout is not None and sys.stdout.isatty()
 
     def text(self, line: str = "") -> None:
         """Print a line for people; nothing when a program is reading."""
         if not self.as_json:
-            print(plain(line))
+            self._print(plain(line), sys.stdout)
+
+    def heading(self, line: str) -> None:
+        """Print a line that stands out, where the terminal can."""
+        if not self.as_json:
+            self._print(f"\x1b[1m{plain(line)}\x1b[0m" if self.colour else plain(line), sys.stdout)
 
     def note(self, line: str) -> None:
         """Print a line beside the output, such as a plugin's log."""
-        print(plain(line), file=sys.stderr)
+        self._print(plain(line), sys.stderr)
 
     def data(self, value: Any) -> None:
         """Print the one JSON object of a command that was asked for JSON."""
         if self.as_json:
-            print(json.dumps(value, ensure_ascii=False, default=str))
+            self._print(json.dumps(value, default=str), sys.stdout)
 
     def value(self, value: Any) -> None:
         """Print a plugin's output for people: indented JSON."""
@@ -45,28 +54,33 @@ class Terminal:
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Print rows in aligned columns."""
-        cells = [list(headings), *([plain(str(cell)) for cell in row] for row in rows)]
+        cells = [list(headings), *([one_line(str(cell)) for cell in row] for row in rows)]
         widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
         for number, row in enumerate(cells):
             line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            self.text(self.bold(line) if number == 0 else line)
+            (self.heading if number == 0 else self.text)(line)
 
     def error(self, line: str, next_step: str = "") -> None:
         """Print what went wrong, and what to do about it."""
-        print(plain(f"plughost: {line}"), file=sys.stderr)
+        self._print(f"plughost: {one_line(line)}", sys.stderr)
         if next_step:
-            print(plain(f"          {next_step}"), file=sys.stderr)
-
-    def bold(self, line: str) -> str:
-        return f"\x1b[1m{line}\x1b[0m" if self.colour else line
+            self._print(f"          {one_line(next_step)}", sys.stderr)
 
     def exit(self, status: int) -> NoReturn:
         sys.exit(status)
 
+    def _print(self, line: str, stream: TextIO | None) -> None:
+        if stream is not None:  # it was closed before we were started
+            print(line, file=stream)
+
 
 def plain(text: str) -> str:
-    """Return *text* with control characters spelled out, but for line feeds, tabs and our own bold."""
+    """Return *text* with control characters spelled out, but for line feeds and tabs."""
     if text.isprintable():
         return text
-    shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
-    return shown.replace("\\x1b[1m", "\x1b[1m").replace("\\x1b[0m", "\x1b[0m")
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def one_line(text: str) -> str:
+    """Return *text* as one line: no line feed of a plugin's can begin a line that looks like ours."""
+    return plain(text).replace("\n", "\\n")

@@ -44,6 +44,7 @@ def command(
     Exit status: 0 if no clause is broken, 1 otherwise.
     """
     from ....conformance.execute import Examination, examine
+    from ....errors import Unsupported
     from ....process.local import LocalLauncher
 
     binding = options.bind(ctx, plugin, contract)
@@ -54,14 +55,14 @@ def command(
     try:
         found = Examination(binding, launcher, tool, _parse(input_text), call=not no_call)
         report = examine(found)
-    except OSError as error:
+    except (OSError, Unsupported) as error:
         raise _launch_failure(binding, launcher.diagnose(binding, error)) from error
     finally:
         launcher.close()
     if junit is not None:
         junit.write_text(report.to_junit(), encoding="utf-8")
     terminal.data({"ok": report.passed, **report.to_dict()})
-    terminal.text(terminal.bold(f"{report.plugin}: contract {report.contract}"))
+    terminal.heading(f"{report.plugin}: contract {report.contract}")
     for axis in report.axes:
         detail = f"\n        {axis.detail}" if axis.detail else ""
         terminal.text(f"  {MARKS[axis.status.value]}  {axis.id}{detail}")
@@ -79,7 +80,7 @@ def _parse(text: str | None) -> Any:
         return None
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.UsageError(f"--input is not JSON: {error}") from error
 
 

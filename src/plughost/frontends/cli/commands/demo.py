@@ -32,14 +32,14 @@ def _execute(terminal: Terminal) -> dict[str, Any]:
     from ....blocking import Host
     from ....failures import PluginFailure
 
-    terminal.text(terminal.bold("execute: handshake, one call, and the process ends"))
+    terminal.heading("execute: handshake, one call, and the process ends")
     with Host(on_event=lambda event: _show(terminal, event)) as host:
         greeter = host.add(BUNDLED / "execute" / "greeter")
         result = greeter.invoke("greet", {"name": "Ada"})
         terminal.text(f"  => {result.output}")
         stages = ", ".join(f"{name} {ms:.1f}" for name, ms in result.timings_ms.items())
         terminal.text(f"  milliseconds: {stages}")
-        terminal.text(terminal.bold("\nexecute: the same plugin, asked for what it cannot do"))
+        terminal.heading("\nexecute: the same plugin, asked for what it cannot do")
         try:
             greeter.invoke("sing", {})
         except PluginFailure as failure:

@@ -26,7 +26,7 @@ def command(ctx: click.Context, plugin: str | None, contract: str | None, as_jso
         manifest = host.add(binding).describe()
         took = (time.perf_counter() - started) * 1000
     declared = list(manifest.capabilities or ())
-    terminal.text(terminal.bold(f"{manifest.plugin_id} {manifest.plugin_version}"))
+    terminal.heading(f"{manifest.plugin_id} {manifest.plugin_version}")
     if binding.description:
         terminal.text(binding.description)
     rows = [

@@ -49,7 +49,7 @@ def command(code: str | None, as_json: bool) -> None:
         )
         return
     found = EXPLANATIONS[chosen[0]]
-    terminal.text(terminal.bold(f"{code}  (exit status {found.exit_status})"))
+    terminal.heading(f"{code}  (exit status {found.exit_status})")
     terminal.text(f"{found.meaning}\n\nUsual causes:")
     for cause in found.causes:
         terminal.text(f"  - {cause}")

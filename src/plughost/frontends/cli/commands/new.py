@@ -12,6 +12,7 @@ from .. import options
 from ..terminal import Terminal
 
 CONTRACTS = ("execute",)
+RESERVED = ("plughost", "plughost-sdk", "test", "pytest")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
@@ -32,7 +33,9 @@ def command(contract: str, name: str, into: Path, as_json: bool) -> None:
             "NAME wants lower-case letters, digits and hyphens, a letter first, 63 at most."
         )
     directory = into / name
-    if directory.exists():
+    if name in RESERVED:
+        raise click.UsageError(f"A plugin called {name} could not import what it needs. Choose another name.")
+    if directory.exists() or directory.is_symlink():
         raise click.UsageError(f"{directory} exists already. Choose another name, or remove it.")
     terminal = Terminal(as_json=as_json)
     directory.mkdir(parents=True)
