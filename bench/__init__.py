@@ -1,0 +1,1 @@
+"""plughost beside its peers, measured in one run. See README.md."""
