@@ -275,6 +275,41 @@ def test_completion_offers_commands_names_and_codes(run: Run, tmp_path: Path) ->
     assert "plain,timeout" in complete("plughost explain ti", 2)
 
 
+@pytest.mark.parametrize("text", ['"\\ud800"', "NaN", "[" * 100_000, "{"])
+@pytest.mark.parametrize("command", ["call", "check"])
+def test_input_that_cannot_be_sent_is_a_usage_error(command: str, text: str, run: Run, greeter: Path) -> None:
+    words = ["greet", "-"] if command == "call" else ["--input", "-"]
+    ran = run(command, str(greeter), *words, "--json", stdin=text)
+    assert ran.status == 2
+    assert ran.json["usage"]
+
+
+@pytest.mark.parametrize(
+    ("redirect", "status"), [(">&-", 0), (">/dev/full", 70), ("<&-", 2), ("2>&-", 0), ("| true", 141)]
+)
+def test_streams_that_are_closed_or_full_are_no_traceback(redirect: str, status: int, greeter: Path) -> None:
+    command = f"set -o pipefail; {sys.executable} -m plughost call {greeter} greet {{}} --json".replace(
+        "{}", "-" if redirect == "<&-" else '\'{"name": "Ada"}\''
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"{command} {redirect}"], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (status, 0 if redirect == "| true" else status)
+
+
+def test_a_plugins_words_cannot_forge_a_line_or_colour_of_ours(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(
+        "from plughost_sdk import execute\nplugin = execute.Plugin('p', version='1')\n"
+        "@plugin.tool\ndef t(input, context):\n"
+        "    raise execute.PluginError('x', 'no\\nplughost: all is well\\x1b[1m bold')\nplugin.run()\n"
+    )
+    ran = run("call", "--contract", "execute", "t", "--", "python", "p.py")
+    assert ran.status == 1
+    assert len(ran.stderr.splitlines()) == 1
+    assert "\x1b" not in ran.stderr
+
+
 def test_a_reader_that_goes_away_is_no_traceback(greeter: Path) -> None:
     command = f"{sys.executable} -m plughost explain | head -c 1 >/dev/null"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=50, check=False)

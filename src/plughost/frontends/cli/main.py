@@ -13,7 +13,7 @@ import click
 from ... import __version__
 from ...errors import LocalProtocolError, ManifestError, PlughostError
 from ...failures import EXPLANATIONS, PluginFailure
-from .terminal import EXIT_BINDING, EXIT_INTERNAL, EXIT_NOBODY_READS, Terminal
+from .terminal import EXIT_BINDING, EXIT_INTERNAL, Terminal
 
 # Name -> what it does, in the order of a newcomer's day. The help of each command is in its own file.
 COMMANDS = {
@@ -88,14 +88,16 @@ def run(arguments: list[str] | None = None) -> None:
         sys.exit(report(Terminal(as_json="--json" in words), error))
     except OSError as error:
         sys.exit(_system_error(Terminal(as_json="--json" in words), error))
+    except Exception as error:  # a bug of ours: still one object, and a status that no plugin's error has
+        Terminal(as_json="--json" in words).data({"ok": False, "problem": f"a bug in plughost: {error!r}"})
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.exit(EXIT_INTERNAL)
     finally:
         _flush()
 
 
 def _system_error(terminal: Terminal, error: OSError) -> int:
-    """Tell an error of the system: a file that cannot be written, a disk that is full, a reader that has gone."""
-    if isinstance(error, BrokenPipeError):
-        return EXIT_NOBODY_READS
+    """Tell an error of the system: a file that cannot be written, a disk that is full."""
     problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     with suppress(OSError):
         terminal.data({"ok": False, "problem": problem})

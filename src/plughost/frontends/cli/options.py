@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,3 +53,22 @@ def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Bindin
     if not command:
         raise click.UsageError("--contract needs the plugin's command after `--`.")
     return bindings.of_command(contract, command)
+
+
+def parse_json(word: str) -> Any:
+    """Return the JSON value that *word* spells: itself, `-` for standard input, or `@FILE`. Raises a usage error."""
+    try:
+        if word == "-":
+            text = sys.stdin.read() if sys.stdin is not None else ""
+        else:
+            text = Path(word[1:]).read_text(encoding="utf-8") if word.startswith("@") else word
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"The input cannot be read: {error}") from error
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # what Python takes, JSON may not
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(
+            f'The input is not JSON ({error}). Quote it: \'{{"name": "Ada"}}\'.'
+        ) from error
+    return value

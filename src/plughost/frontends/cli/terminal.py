@@ -7,6 +7,7 @@ plugin's ever reaches the terminal.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TextIO
@@ -70,8 +71,13 @@ class Terminal:
         sys.exit(status)
 
     def _print(self, line: str, stream: TextIO | None) -> None:
-        if stream is not None:  # it was closed before we were started
-            print(line, file=stream)
+        if stream is None:  # it was closed before we were started
+            return
+        try:
+            print(line, file=stream, flush=True)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # or Python complains at its exit
+            sys.exit(EXIT_NOBODY_READS)
 
 
 def plain(text: str) -> str:

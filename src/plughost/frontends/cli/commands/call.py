@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -53,7 +50,7 @@ def command(
     if not 1 <= len(rest) <= 2:
         raise click.UsageError("Give PLUGIN, TOOL and at most one JSON input (with --contract no PLUGIN).")
     binding = options.bind(ctx, plugin, contract)
-    input = _read_input(rest[1]) if len(rest) == 2 else None
+    input = options.parse_json(rest[1]) if len(rest) == 2 else None
     context = _read_context(context_pairs)
     terminal = Terminal(as_json=as_json)
 
@@ -83,24 +80,6 @@ def command(
         }
     )
     terminal.exit(EXIT_OK)
-
-
-def _read_input(word: str) -> Any:
-    if word == "-":
-        text = sys.stdin.read()
-    elif word.startswith("@"):
-        try:
-            text = Path(word[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise click.UsageError(f"{word[1:]} cannot be read: {error}") from error
-    else:
-        text = word
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise click.UsageError(
-            f'The input is not JSON ({error}). Quote it: \'{{"name": "Ada"}}\'.'
-        ) from error
 
 
 def _read_context(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -53,7 +52,13 @@ def command(
     terminal = Terminal(as_json=as_json)
     launcher = LocalLauncher()
     try:
-        found = Examination(binding, launcher, tool, _parse(input_text), call=not no_call)
+        found = Examination(
+            binding,
+            launcher,
+            tool,
+            options.parse_json(input_text) if input_text is not None else None,
+            call=not no_call,
+        )
         report = examine(found)
     except (OSError, Unsupported) as error:
         raise _launch_failure(binding, launcher.diagnose(binding, error)) from error
@@ -73,15 +78,6 @@ def command(
     }
     terminal.text(f"{counts['pass']} passed, {counts['FAIL']} failed, {counts['skip']} skipped")
     terminal.exit(EXIT_OK if report.passed else EXIT_REMOTE_ERROR)
-
-
-def _parse(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"--input is not JSON: {error}") from error
 
 
 def _launch_failure(binding: Binding, reason: str) -> Exception:
