@@ -37,7 +37,6 @@ FAULTS = {
     "answer-status": "execute:response:status",
     "ok-with-error": "execute:response:consistent",
     "error-without-message": "execute:response:consistent",
-    "knows-every-tool": "execute:response:unknown-tool",
     "crashes-on-unknown-tool": "execute:response:unknown-tool",
     "afterthought": "execute:response:once",
     "exit-7": "execute:exit:zero",
@@ -102,7 +101,7 @@ def shake_hands(fault: str) -> None:
 
 
 def answer(fault: str, request: dict) -> None:
-    known = request["tool_name"] == "echo" or fault == "knows-every-tool"
+    known = request["tool_name"] == "echo"
     if not known and fault == "crashes-on-unknown-tool":
         raise KeyError(request["tool_name"])
     if fault == "no-answer":
