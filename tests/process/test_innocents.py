@@ -92,6 +92,7 @@ with blocking.Host() as host:
     if child == 0:
         for n in range(5):
             assert host.add(binding).call("echo", n) == n
+            assert plugin.call("echo", n) == n  # the parent's handle, whose spares are the parent's
         os._exit(0)
     for n in range(5):
         assert plugin.call("echo", n) == n

@@ -127,7 +127,7 @@ class Plugin:
         self._driver = driver
         self._links: set[ExecuteLink] = set()
         self._closed = False
-        self._pool = Pool(engine, binding, lambda: driver, self._dismiss, self._adopt)
+        self._pool = Pool(engine, binding, self._start, self._dismiss)
         self._pool.refill()
 
     @property
@@ -213,9 +213,11 @@ class Plugin:
         if asyncio.get_running_loop() is not self._driver.loop:
             raise LocalProtocolError("this host belongs to another event loop")
 
-    def _adopt(self, link: ExecuteLink) -> None:
+    def _start(self) -> ExecuteLink:
+        link = self._engine.start(self.binding, self._driver)
         self._links.add(link)
         self._driver.adopt(link, partial(self._forget, link))
+        return link
 
     def _forget(self, link: ExecuteLink) -> None:
         self._links.discard(link)

@@ -107,8 +107,7 @@ class Plugin:
         self._changed = threading.Condition()
         self._running: set[ExecuteLink] = set()  # worked on by the thread that called
         self._drivers: dict[ExecuteLink, PollDriver] = {}
-        self._pool = Pool(engine, binding, self._new_driver, self._dismiss, self._adopt)
-        self._next_driver = PollDriver(engine.clock)
+        self._pool = Pool(engine, binding, self._start, self._dismiss)
         with self._changed:
             self._pool.refill()
 
@@ -218,13 +217,12 @@ class Plugin:
             raise HostClosed(f"{self.name} was closed during the call")
         return self._engine.conclude(link)
 
-    def _new_driver(self) -> PollDriver:
-        self._next_driver = PollDriver(self._engine.clock)
-        return self._next_driver
-
-    def _adopt(self, link: ExecuteLink) -> None:
-        self._drivers[link] = self._next_driver
+    def _start(self) -> ExecuteLink:
+        driver = PollDriver(self._engine.clock)
+        link = self._engine.start(self.binding, driver)
+        self._drivers[link] = driver
         link.start()
+        return link
 
     def _dismiss(self, links: list[ExecuteLink]) -> None:
         for link in links:  # all are told before the first is waited for

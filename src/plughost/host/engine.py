@@ -12,11 +12,10 @@ from pathlib import Path
 from signal import SIGKILL
 
 from ..contracts.base import Event as SessionEvent
-from ..contracts.base import Evidence, Fault
 from ..contracts.execute import host as execute
 from ..contracts.execute.session import ExecuteSession
 from ..errors import HostClosed, Unsupported
-from ..failures import FailureCode, PluginFailure, Stage
+from ..failures import PluginFailure
 from ..manifest import binding as bindings
 from ..manifest import project
 from ..manifest.binding import Binding
@@ -88,7 +87,8 @@ class Engine:
         session.marks["spawned"] = spawned
         if spawned - started > binding.limits.launch_s:
             self._discard(process)
-            raise self.fail(self._launched_too_late(binding))
+            late = execute.launch_failure(binding, "starting it took too long", limit="limits.launch_s")
+            raise self.fail(late)
         with self.lock:
             self.links.add(link)
         session.begin()
@@ -130,12 +130,10 @@ class Engine:
         if self.forked:
             return
         self.closed = True
-        processes = [link.process for link in self.links if not link.finished]
-        self.links.clear()
-        for process in processes:
-            process.send_signal(SIGKILL)
-        for process in processes:
-            self._discard(process)
+        for link in self.links:
+            if not link.finished:
+                link.process.send_signal(SIGKILL)  # all of them, before the first is waited for
+        self.end_rest()
         self.launcher.close()
 
     def _join(
@@ -162,18 +160,7 @@ class Engine:
     def _launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:
         reason = self.launcher.diagnose(binding, error)
         hint = None if isinstance(error, OSError) else "Change the binding, or the host, as it says."
-        message = f"it could not be started: {reason}"
-        fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, message, hint=hint)
-        return execute.failure(binding, fault, None, Evidence(command=binding.command))
-
-    def _launched_too_late(self, binding: Binding) -> PluginFailure:
-        fault = Fault(
-            FailureCode.LAUNCH_FAILED,
-            Stage.LAUNCH,
-            "starting it took too long",
-            limit="limits.launch_s",
-        )
-        return execute.failure(binding, fault, None, Evidence(command=binding.command))
+        return execute.launch_failure(binding, f"it could not be started: {reason}", hint=hint)
 
     def _discard(self, process: Process) -> None:
         """Kill and reap *process* here and now; bounded."""

@@ -5,13 +5,13 @@ It hands out links and starts new ones. Waiting for them is the host's affair.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
 
 from ..contracts.execute.states import State
 from ..failures import PluginFailure
 from ..manifest.binding import Binding
-from ..process.link import Watcher
 from ..supervision.spares import Fingerprint, Spares, fingerprint
 from .engine import Engine, ExecuteLink
 
@@ -23,15 +23,14 @@ class Pool:
         self,
         engine: Engine,
         binding: Binding,
-        make_watcher: Callable[[], Watcher],
+        start: Callable[[], ExecuteLink],
         dismiss: Callable[[list[ExecuteLink]], None],
-        adopt: Callable[[ExecuteLink], None],
     ) -> None:
         self._engine = engine
         self._binding = binding
-        self._make_watcher = make_watcher
+        self._start = start  # starts a process and begins to run its link
         self._dismiss = dismiss  # ends links that no call will use, all at once
-        self._adopt = adopt  # begins to run a link
+        self._owner = os.getpid()
         self._waiting: deque[ExecuteLink] = deque()
         self._spares = Spares(binding.execute.spares)
         self._fingerprint: Fingerprint | None = None
@@ -44,6 +43,7 @@ class Pool:
 
     def take(self) -> ExecuteLink:
         """Return a link that has no call yet. Raises LaunchFailed."""
+        self._leave_to_parent()
         while self._waiting:
             link = self._waiting.popleft()
             if self._usable(link):
@@ -54,6 +54,7 @@ class Pool:
 
     def retire_stale(self) -> None:
         """Let the spares go if the plugin on disk is no longer the one they run."""
+        self._leave_to_parent()
         if self._waiting and self._fingerprint != self._current():
             self.clear()
 
@@ -96,10 +97,11 @@ class Pool:
         self._closed = True
         self.clear()
 
-    def _start(self) -> ExecuteLink:
-        link = self._engine.start(self._binding, self._make_watcher())
-        self._adopt(link)
-        return link
+    def _leave_to_parent(self) -> None:
+        """In a forked copy of the host, forget the spares: they are the parent's, which still uses them."""
+        if self._owner != os.getpid():
+            self._owner = os.getpid()
+            self._waiting.clear()
 
     def _usable(self, link: ExecuteLink) -> bool:
         alive = not link.finished and not link.process.has_exited()

@@ -20,6 +20,7 @@ import sys
 import termios
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from ..autopsy import ExitStatus, Survivor
 from ..contracts.base import Channel
@@ -171,6 +172,7 @@ class LocalLauncher:
         self._marker = secrets.token_hex(8)
         self._runs = 0
         self._alive: set[int] = set()
+        self._open: set[str] = set()  # runs that were begun and not yet reaped
 
     def launch(self, binding: Binding) -> LocalProcess:
         if not binding.cwd.is_dir():
@@ -190,14 +192,11 @@ class LocalLauncher:
         run = f"{self._marker}.{self._runs}"
         variables = environment.build(binding.environment, os.environ, run)
         program = command.resolve(binding, variables.get("PATH", os.defpath))
+        self._open.add(run)  # before there is a process: an interrupt may come before anyone knows its number
         try:
             pid, fds, exit_fd = _spawn(program.words, variables, str(binding.cwd))
         except OSError:
-            raise
-        except (
-            BaseException
-        ):  # interrupted, perhaps after the plugin was started and before anyone knew of it
-            self._sweep(run)
+            self._open.discard(run)
             raise
         self._alive.add(pid)
         self._guard.tell_started(pid)
@@ -209,7 +208,7 @@ class LocalLauncher:
             exit_fd,
             run,
             others=self._known,
-            forget=self._forget,
+            forget=partial(self._forget, run),
             keep_survivors=binding.survivors == "allow",
         )
 
@@ -240,20 +239,24 @@ class LocalLauncher:
                 return f"{subject}: {error.strerror or error}"
 
     def close(self) -> None:
+        if self._owner == os.getpid():
+            for run in tuple(self._open):  # what an interrupt has torn from whoever was to end it
+                self._sweep(run)
         guard, self._guard = self._guard, None
         if guard is not None:
             guard.close()
 
     def _sweep(self, run: str) -> None:
-        if survivors.supported:
-            for pid in survivors.sweep(run):
-                with suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
+        self._open.discard(run)
+        for pid in survivors.sweep(run) if survivors.supported else ():
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
     def _known(self) -> set[int]:
         return self._alive
 
-    def _forget(self, pid: int) -> None:
+    def _forget(self, run: str, pid: int) -> None:
+        self._open.discard(run)
         self._alive.discard(pid)
         if self._guard is not None:
             self._guard.tell_ended(pid)

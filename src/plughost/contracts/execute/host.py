@@ -129,6 +129,14 @@ def failure(
     return EXPLANATIONS[fault.code].failure(plugin, message, autopsy, answer)
 
 
+def launch_failure(
+    binding: Binding, problem: str, *, limit: str | None = None, hint: str | None = None
+) -> PluginFailure:
+    """Return the exception for a plugin that could not be started."""
+    fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, problem, limit, hint)
+    return failure(binding, fault, None, Evidence(command=binding.command))
+
+
 _LIMIT_SIGNALS = {"SIGXCPU": "limits.cpu_s", "SIGXFSZ": "limits.file_mb"}
 
 

@@ -97,9 +97,9 @@ class ExecuteSession:
         "_lines",
         "_now",
         "_outgoing",
+        "_sending_request",
         "_teardown_until",
         "_terms",
-        "_unsent",
         "answer",
         "delivered",
         "fault",
@@ -122,7 +122,7 @@ class ExecuteSession:
         self._lines = lines.LineDecoder(terms.line_bytes)
         self._events: deque[Event] = deque()
         self._outgoing: list[tuple[Channel, bytes]] = []
-        self._unsent: str | None = None
+        self._sending_request = False
         self._call: Call | None = None
         self._handshake_until: float | None = None
         self._teardown_until: float | None = None
@@ -229,10 +229,10 @@ class ExecuteSession:
             self._fail(FailureCode.CRASHED, f"it closed its input {self._while()}")
 
     def receive_sent(self) -> None:
-        if self._unsent == "request":
+        if self._sending_request:
             self.delivered = True
             self.marks["delivered"] = self._now
-        self._unsent = None
+        self._sending_request = False
 
     # What it asks for
 
@@ -397,7 +397,7 @@ class ExecuteSession:
             self._fail(flaw[0], flaw[1], stage=Stage.HANDSHAKE)
             return
         self._advance(Speaker.HOST, Said.REQUEST)
-        self._unsent = "request"
+        self._sending_request = True
         self._say(self._call.line)
 
     def _judge_exit(self, status: ExitStatus) -> None:

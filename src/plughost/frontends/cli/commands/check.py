@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from .. import options
 from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal
-
-if TYPE_CHECKING:
-    from ....manifest.binding import Binding
 
 MARKS = {"passed": "pass", "failed": "FAIL", "skipped": "skip"}
 
@@ -43,6 +39,7 @@ def command(
     Exit status: 0 if no clause is broken, 1 otherwise.
     """
     from ....conformance.execute import Examination, examine
+    from ....contracts.execute.host import launch_failure
     from ....errors import Unsupported
     from ....process.local import LocalLauncher
 
@@ -61,7 +58,8 @@ def command(
         )
         report = examine(found)
     except (OSError, Unsupported) as error:
-        raise _launch_failure(binding, launcher.diagnose(binding, error)) from error
+        reason = launcher.diagnose(binding, error)
+        raise launch_failure(binding, f"it could not be started: {reason}") from error
     finally:
         launcher.close()
     if junit is not None:
@@ -78,12 +76,3 @@ def command(
     }
     terminal.text(f"{counts['pass']} passed, {counts['FAIL']} failed, {counts['skip']} skipped")
     terminal.exit(EXIT_OK if report.passed else EXIT_REMOTE_ERROR)
-
-
-def _launch_failure(binding: Binding, reason: str) -> Exception:
-    from ....contracts.base import Evidence, Fault
-    from ....contracts.execute.host import failure
-    from ....failures import FailureCode, Stage
-
-    fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, f"it could not be started: {reason}")
-    return failure(binding, fault, None, Evidence(command=binding.command))
