@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,7 @@ def test_closing_from_another_thread_ends_a_call_with_host_closed(hostile: Make)
 
 
 PROGRAM = """
-import os, sys
+import os, signal, sys, threading
 from pathlib import Path
 from plughost import blocking
 from plughost.manifest import binding
@@ -93,6 +94,9 @@ host = blocking.Host(on_event=note)
 bound = binding.Binding(name="hostile", contract="execute", command=command, directory=Path(), cwd=Path(),
     execute=binding.ExecuteOptions(spares=2), limits=binding.Limits(timeout_s=60))
 plugin = host.add(bound)
+if ending == "elsewhere":  # a signal that the kernel hands to another thread does not wake the one that waits
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 if ending == "exit":
     print("shaken", flush=True)
     sys.exit(0)
@@ -108,11 +112,16 @@ plugin.call("echo")
 """
 
 
-def run_program(fault: str, ending: str, tmp_path: Path) -> tuple[subprocess.Popen[bytes], Path]:
+@contextmanager
+def run_program(fault: str, ending: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     hostile = Path(__file__).parent.parent / "process/hostile.py"
     pids = tmp_path / "pids"
     command = [sys.executable, "-X", "dev", "-c", PROGRAM, fault, str(hostile), str(pids), ending]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE), pids
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        try:
+            yield program, pids
+        finally:
+            program.kill()
 
 
 def living(pids: Path) -> list[int]:
@@ -127,29 +136,32 @@ def living(pids: Path) -> list[int]:
 
 
 def test_a_host_that_was_never_closed_leaves_nothing_at_interpreter_exit(tmp_path: Path) -> None:
-    program, pids = run_program("well", "exit", tmp_path)
-    _, stderr = program.communicate(timeout=30)
-    assert program.returncode == 0, stderr
-    assert b"Traceback" not in stderr
-    assert pids.read_text()
-    assert living(pids) == []
+    with run_program("well", "exit", tmp_path) as (program, pids):
+        _, stderr = program.communicate(timeout=30)
+        assert program.returncode == 0, stderr
+        assert b"Traceback" not in stderr
+        assert pids.read_text()
+        assert living(pids) == []
 
 
-def test_ctrl_c_during_a_call_is_a_plain_keyboard_interrupt_and_leaves_nothing(tmp_path: Path) -> None:
-    program, pids = run_program("silent-after-handshake", "call", tmp_path)
-    assert program.stdout is not None
-    assert program.stdout.readline() == b"shaken\n"
-    program.send_signal(signal.SIGINT)
-    _, stderr = program.communicate(timeout=30)
-    assert program.returncode in (-signal.SIGINT, 1, 130)
-    assert stderr.count(b"Traceback") == 1
-    assert stderr.rstrip().endswith(b"KeyboardInterrupt")
-    assert living(pids) == []
+@pytest.mark.parametrize("ending", ["call", "elsewhere"])
+def test_ctrl_c_during_a_call_is_a_plain_keyboard_interrupt_and_leaves_nothing(
+    ending: str, tmp_path: Path
+) -> None:
+    with run_program("silent-after-handshake", ending, tmp_path) as (program, pids):
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"shaken\n"
+        program.send_signal(signal.SIGINT)
+        _, stderr = program.communicate(timeout=30)
+        assert program.returncode in (-signal.SIGINT, 1, 130)
+        assert stderr.count(b"Traceback") == 1
+        assert stderr.rstrip().endswith(b"KeyboardInterrupt")
+        assert living(pids) == []
 
 
 def test_a_forked_copy_of_the_host_does_not_touch_its_plugins(tmp_path: Path) -> None:
-    program, pids = run_program("well", "fork", tmp_path)
-    stdout, stderr = program.communicate(timeout=30)
-    assert program.returncode == 0, stderr
-    assert stdout.endswith(b"shaken\n")
-    assert living(pids) == []
+    with run_program("well", "fork", tmp_path) as (program, pids):
+        stdout, stderr = program.communicate(timeout=30)
+        assert program.returncode == 0, stderr
+        assert stdout.endswith(b"shaken\n")
+        assert living(pids) == []

@@ -12,6 +12,9 @@ from ..process.link import Link
 
 _READ = select.POLLIN
 _WRITE = select.POLLOUT
+# The interpreter handles a signal between two instructions, or when it interrupts a system call. One that comes
+# in between, or to another thread, is not noticed before `poll` returns: so it returns, now and then.
+SIGNAL_S = 0.5
 
 
 class PollDriver:
@@ -58,10 +61,11 @@ class PollDriver:
     def step(self, link: Link, longest: float | None = None) -> None:
         """Wait for the next thing to happen to *link*, at most *longest* seconds, and let it happen."""
         deadline = link.next_deadline()
-        waits = [] if deadline is None else [max(0.0, deadline - self._clock())]
-        wait = min([*waits, *([] if longest is None else [longest])], default=None)
+        wait = SIGNAL_S if longest is None else min(longest, SIGNAL_S)
+        if deadline is not None:
+            wait = min(wait, max(0.0, deadline - self._clock()))
         # What has arrived is heard before what is overdue is judged.
-        for fd, mask in self._poll.poll(None if wait is None else wait * 1000 + 0.5):
+        for fd, mask in self._poll.poll(wait * 1000 + 0.5):
             self._dispatch(fd, mask)
         now = self._clock()
         deadline = link.next_deadline()
