@@ -9,6 +9,7 @@ PlughostError
 │   └── ToolNotExposed  ProtocolVersionMismatch  CapabilityNotDeclared  CapabilityNotAllowed
 ├── RemoteError                  the plugin answered, and its answer is an error
 ├── ManifestError                a binding or manifest is wrong: file, key and remedy
+├── TreeError                    a directory of files, or its record, cannot be worked on: path and remedy
 ├── HostClosed                   the host, or this plugin's handle, was closed
 └── Unsupported                  this system cannot do it; never done silently by halves
 
@@ -60,6 +61,19 @@ class ManifestError(PlughostError):
 
     def __reduce__(self) -> tuple[type[ManifestError], tuple[str, str, str, str]]:
         return type(self), (self.source, self.key, self.problem, self.remedy)
+
+
+class TreeError(PlughostError):
+    """A directory of files, or the record of what was done to it, cannot be worked on: which path, why, what to do."""
+
+    def __init__(self, path: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{path}: {problem}. {remedy}")
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type[TreeError], tuple[str, str, str]]:
+        return type(self), (self.path, self.problem, self.remedy)
 
 
 class HostClosed(PlughostError):

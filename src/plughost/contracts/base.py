@@ -56,6 +56,11 @@ class HandshakeDone:
 
 
 @dataclass(frozen=True, slots=True)
+class InputEnded:
+    """Everything has been said: close the plugin's stdin once it is written, and let it go on."""
+
+
+@dataclass(frozen=True, slots=True)
 class EndWanted:
     """The session is done with the process: bring it down, beginning at *rung*."""
 
@@ -87,11 +92,13 @@ class Evidence:
     command: tuple[str, ...] = ()
 
 
-Event = FramePassed | StateChanged | HandshakeDone | EndWanted
+Event = FramePassed | StateChanged | HandshakeDone | InputEnded | EndWanted
 
 
 class Session(Protocol):
     """A conversation with no I/O."""
+
+    marks: dict[str, float]  # when each stage was reached
 
     def receive_data(self, data: bytes, channel: Channel) -> None: ...
     def receive_eof(self, channel: Channel) -> None: ...

@@ -214,7 +214,7 @@ class Plugin:
             raise LocalProtocolError("this host belongs to another event loop")
 
     def _start(self) -> ExecuteLink:
-        link = self._engine.start(self.binding, self._driver)
+        link = self._engine.start_execute(self.binding, self._driver)
         self._links.add(link)
         self._driver.adopt(link, partial(self._forget, link))
         return link

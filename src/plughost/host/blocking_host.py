@@ -219,7 +219,7 @@ class Plugin:
 
     def _start(self) -> ExecuteLink:
         driver = PollDriver(self._engine.clock)
-        link = self._engine.start(self.binding, driver)
+        link = self._engine.start_execute(self.binding, driver)
         self._drivers[link] = driver
         link.start()
         return link

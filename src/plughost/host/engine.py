@@ -10,8 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from signal import SIGKILL
+from typing import Generic, TypeVar
 
+from ..contracts import outcome
 from ..contracts.base import Event as SessionEvent
+from ..contracts.base import Session
 from ..contracts.execute import host as execute
 from ..contracts.execute.session import ExecuteSession
 from ..errors import HostClosed, Unsupported
@@ -29,14 +32,20 @@ from .events import Event, EventBus, Failed, Listener, log_stderr
 ABORT_S = 2.0  # for the kernel to take away what was killed when the interpreter ends
 
 
-class ExecuteLink(Link):
-    """A link whose session is of the `execute` contract."""
+S = TypeVar("S", bound=Session)
+
+
+class BoundLink(Link, Generic[S]):
+    """A link that knows its binding and the kind of its session."""
 
     __slots__ = ("binding", "conversation", "keeper")
 
-    conversation: ExecuteSession
+    conversation: S
     binding: Binding
     keeper: object  # the host, while a call is in progress: it must not be collected under it
+
+
+ExecuteLink = BoundLink[ExecuteSession]
 
 
 class Engine:
@@ -69,9 +78,8 @@ class Engine:
         bindings.check(plugin, named=bool(plugin.name))
         return plugin
 
-    def start(self, binding: Binding, watcher: Watcher) -> ExecuteLink:
-        """Start a process for *binding* and shake hands with it. Raises LaunchFailed."""
-        terms = execute.terms(binding)
+    def start(self, binding: Binding, watcher: Watcher, session: Callable[[float], S]) -> BoundLink[S]:
+        """Start a process for *binding*, and join it to the *session* that begins then. Raises LaunchFailed."""
         started = self.clock()
         try:
             with self.lock:
@@ -80,18 +88,22 @@ class Engine:
                 process = self.launcher.launch(binding)
         except (OSError, Unsupported, ValueError) as error:  # ValueError: words that cannot be encoded
             raise self.fail(self._launch_failure(binding, error)) from error
-        session = ExecuteSession(terms, started)
-        link = self._join(binding, process, session, watcher)
+        link = self._join(binding, process, session(started), watcher)
         spawned = self.clock()
-        session.note_time(spawned)
-        session.marks["spawned"] = spawned
+        link.conversation.note_time(spawned)
+        link.conversation.marks["spawned"] = spawned
         if spawned - started > binding.limits.launch_s:
             self._discard(process)
-            late = execute.launch_failure(binding, "starting it took too long", limit="limits.launch_s")
+            late = outcome.launch_failure(binding, "starting it took too long", limit="limits.launch_s")
             raise self.fail(late)
         with self.lock:
             self.links.add(link)
-        session.begin()
+        return link
+
+    def start_execute(self, binding: Binding, watcher: Watcher) -> ExecuteLink:
+        """Start a process of the `execute` contract and shake hands with it. Raises LaunchFailed."""
+        link = self.start(binding, watcher, partial(ExecuteSession, execute.terms(binding)))
+        link.conversation.begin()
         return link
 
     def finish(self, link: Link) -> None:
@@ -136,11 +148,9 @@ class Engine:
         self.end_rest()
         self.launcher.close()
 
-    def _join(
-        self, binding: Binding, process: Process, session: ExecuteSession, watcher: Watcher
-    ) -> ExecuteLink:
+    def _join(self, binding: Binding, process: Process, session: S, watcher: Watcher) -> BoundLink[S]:
         limits = binding.limits
-        link = ExecuteLink(
+        link: BoundLink[S] = BoundLink(
             process,
             session,
             Grace(limits.teardown_s, limits.terminate_s, limits.reap_s),
@@ -160,7 +170,7 @@ class Engine:
     def _launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:
         reason = self.launcher.diagnose(binding, error)
         hint = None if isinstance(error, OSError) else "Change the binding, or the host, as it says."
-        return execute.launch_failure(binding, f"it could not be started: {reason}", hint=hint)
+        return outcome.launch_failure(binding, f"it could not be started: {reason}", hint=hint)
 
     def _discard(self, process: Process) -> None:
         """Kill and reap *process* here and now; bounded."""

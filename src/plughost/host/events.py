@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..contracts.base import EndWanted, FramePassed, HandshakeDone, StateChanged
+from ..contracts.base import EndWanted, FramePassed, HandshakeDone, InputEnded, StateChanged
 from ..failures import PluginFailure
 from ..process.news import Exited, Spawned, StderrLine, SurvivorFound
 
@@ -35,6 +35,7 @@ What = (
     | StateChanged
     | HandshakeDone
     | FramePassed
+    | InputEnded
     | EndWanted
     | StderrLine
     | Exited
@@ -48,6 +49,7 @@ _NAMES: dict[type, str] = {
     StateChanged: "state",
     HandshakeDone: "handshake",
     FramePassed: "frame",
+    InputEnded: "input_ended",
     EndWanted: "end_wanted",
     StderrLine: "log",
     Exited: "exited",

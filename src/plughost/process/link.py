@@ -23,6 +23,7 @@ from ..contracts.base import (
     Evidence,
     FramePassed,
     HandshakeDone,
+    InputEnded,
     Rung,
     Session,
     StateChanged,
@@ -52,6 +53,7 @@ class Link:
 
     __slots__ = (
         "_clock",
+        "_ending_input",
         "_frames",
         "_ladder",
         "_observe",
@@ -65,6 +67,7 @@ class Link:
         "exit_status",
         "finished",
         "on_change",
+        "on_stderr",
         "process",
         "session",
     )
@@ -84,6 +87,9 @@ class Link:
         self.finished = False
         self.exit_status: ExitStatus | None = None
         self.on_change: Callable[[], None] | None = None  # called after every input, by whoever waits
+        self.on_stderr: Callable[[bytes], None] | None = (
+            None  # takes the raw bytes, b"" at their end, from lines
+        )
         self._ladder = Ladder(grace)
         self._watcher = watcher
         self._clock = clock
@@ -91,6 +97,7 @@ class Link:
         self._stderr = StderrLog(stderr_bytes)
         self._pending = memoryview(b"")
         self._writing = False
+        self._ending_input = False  # stdin is closed when all is written
         self._open = {Channel.STDOUT, Channel.STDERR}
         self._frames: deque[WireFrame] = deque(maxlen=FRAMES_KEPT)
         self._survivors: tuple[Survivor, ...] = ()
@@ -185,6 +192,9 @@ class Link:
                 stepped = self._ladder.begin(rung, self._clock())
                 if stepped is not None and not self.finished:
                     self._step(stepped)
+            case InputEnded():
+                self._ending_input = True
+                self._end_input()
             case StateChanged() | HandshakeDone():
                 pass
             case never:
@@ -210,8 +220,12 @@ class Link:
             self._clock()
         )  # what was said in time is heard, however late we come to read it
         if channel is Channel.STDERR:
-            for line in self._stderr.receive_data(data) if data else self._stderr.receive_eof():
-                self._observe(StderrLine(line))
+            lines = self._stderr.receive_data(data) if data else self._stderr.receive_eof()
+            if self.on_stderr is not None:
+                self.on_stderr(data)
+            else:
+                for line in lines:
+                    self._observe(StderrLine(line))
         if data:
             self.session.receive_data(data, channel)
         else:
@@ -242,6 +256,13 @@ class Link:
         else:
             self._stop_writing()
             self.session.receive_sent()
+            self._end_input()
+
+    def _end_input(self) -> None:
+        """Close stdin if the session has said all it will, and all of it is written."""
+        if self._ending_input and not self._pending:
+            self._close(Channel.STDIN)
+            self._unread = 0  # it has had no time to read yet: how much it left nobody will ever know
 
     def _stop_writing(self) -> None:
         self._pending = memoryview(b"")

@@ -9,12 +9,11 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from ... import diagnosis
-from ...autopsy import Autopsy
 from ...errors import LocalProtocolError, RemoteError
-from ...failures import EXPLANATIONS, FailureCode, PluginFailure, Stage
+from ...failures import PluginFailure
 from ...manifest.binding import Binding
 from ...messages.quoting import listed
+from .. import outcome
 from ..base import Evidence, Fault
 from .messages import Manifest
 from .session import Call, ExecuteSession, Terms, prepare
@@ -94,55 +93,17 @@ def failure(
     binding: Binding, fault: Fault, session: ExecuteSession | None, evidence: Evidence
 ) -> PluginFailure:
     """Return the exception for *fault*, with everything that is known about it."""
-    manifest = session.manifest if session is not None else None
-    plugin = listed([manifest.plugin_id if manifest is not None else binding.name or "plugin"])
-    found = diagnosis.Findings(
-        code=fault.code,
-        stage=fault.stage,
-        plugin=binding.reference,
-        command=evidence.command,
-        exit=evidence.exit,
-        rung=evidence.rung,
-        stderr=evidence.stderr_tail,
-        last_in=diagnosis.last_received(evidence.frames),
-        limit=fault.limit,
+    if session is None:
+        return outcome.failure(binding, fault, evidence)
+    return outcome.failure(
+        binding,
+        fault,
+        evidence,
+        plugin=session.manifest.plugin_id if session.manifest is not None else "",
+        delivered=session.delivered,
+        timings_ms=timings(session),
+        answer=session.answer.output if session.answer is not None else None,
     )
-    autopsy = Autopsy(
-        stage=fault.stage,
-        hint=fault.hint or diagnosis.advise(found),
-        delivered=session is not None and session.delivered and not evidence.unread,
-        exit=evidence.exit,
-        rung=evidence.rung,
-        limit=fault.limit or _limit_of(evidence),
-        stderr_tail=evidence.stderr_tail,
-        frames=evidence.frames,
-        timings_ms=timings(session) if session is not None else {},
-        survivors=evidence.survivors,
-        command=evidence.command,
-    )
-    message = fault.message
-    unanswered = fault.code is FailureCode.CRASHED and fault.stage is not Stage.TEARDOWN
-    if unanswered and evidence.exit is not None and evidence.rung is None:
-        # The end of its output is often noticed a moment before its exit. The exit tells more.
-        message = f"it ended with {evidence.exit.meaning} {fault.when}"
-    answer = session.answer.output if session is not None and session.answer is not None else None
-    return EXPLANATIONS[fault.code].failure(plugin, message, autopsy, answer)
-
-
-def launch_failure(
-    binding: Binding, problem: str, *, limit: str | None = None, hint: str | None = None
-) -> PluginFailure:
-    """Return the exception for a plugin that could not be started."""
-    fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, problem, limit, hint)
-    return failure(binding, fault, None, Evidence(command=binding.command))
-
-
-_LIMIT_SIGNALS = {"SIGXCPU": "limits.cpu_s", "SIGXFSZ": "limits.file_mb"}
-
-
-def _limit_of(evidence: Evidence) -> str | None:
-    """Return the limit whose signal ended the process, or None."""
-    return _LIMIT_SIGNALS.get(evidence.exit.signal_name or "") if evidence.exit is not None else None
 
 
 # Which two marks of a session bound each stage. A spare's handshake was over before its call began.

@@ -39,7 +39,7 @@ def command(
     Exit status: 0 if no clause is broken, 1 otherwise.
     """
     from ....conformance.execute import Examination, examine
-    from ....contracts.execute.host import launch_failure
+    from ....contracts.outcome import launch_failure
     from ....errors import Unsupported
     from ....process.local import LocalLauncher
 
