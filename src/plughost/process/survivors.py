@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ PASSES = 20  # a survivor may fork while it is being ended: look again, this oft
 GONE_MS = 500  # how long the killed are waited for, each pass, so that they are gone when a call returns
 RANGE_LIMIT = 4_096  # process ids given out since the plugin started that are looked through as a range
 FEW = 64  # of them that are tried out one by one
+EXEC_S = 0.2  # an exec takes a millisecond; a child that has no environment at all costs this once
 COMMAND_SHOWN = 120  # characters of a survivor's command line
 
 supported = os.path.isdir("/proc/self") and hasattr(os, "pidfd_open")
@@ -66,9 +68,29 @@ def sweep(run: str) -> list[int]:
     trace = Trace(run, plugin_pid=-1)
     marked: list[int] = []
     with suppress(OSError, ValueError):
+        _await_execs()
         marked = [pid for pid in _every_pid() if pid != os.getpid() and _belongs(pid, trace)]
         _end(marked, trace)
     return marked
+
+
+def _await_execs() -> None:
+    """Wait until no child of ours is in the middle of its exec, where it shows no environment yet; bounded.
+
+    A vfork gives us back control when the child has let go of our memory, which is before it has its own variables.
+    """
+    until = time.monotonic() + EXEC_S
+    while time.monotonic() < until and any(map(_in_exec, _every_pid())):
+        time.sleep(0.001)
+
+
+def _in_exec(pid: int) -> bool:
+    with suppress(OSError, ValueError, IndexError):
+        fields = _stat(pid)
+        if int(fields[1]) == os.getpid() and fields[0] not in b"ZX":
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                return not file.read(1)
+    return False
 
 
 def started_at(pid: int) -> int:
