@@ -109,7 +109,13 @@ def test_exceptions_are_defined_in_two_files_only(path: Path) -> None:
             assert not any(base.endswith(("Error", "Exception", "Failure")) for base in bases), node.name
 
 
-PUBLIC = ("plughost", "plughost.blocking", "plughost.testkit", "plughost_sdk.execute")
+PUBLIC = (
+    "plughost",
+    "plughost.blocking",
+    "plughost.testkit",
+    "plughost_sdk.envelope",
+    "plughost_sdk.execute",
+)
 
 
 def public_names() -> list[str]:

@@ -1,0 +1,62 @@
+"""The worker's command line to a conversation with the host: [PACKAGE_DIR] [--mode validate]."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .envelope_conversation import serve
+from .envelope_lifecycle import EXIT_CRASHED
+from .envelope_package import load, load_by_name
+
+TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from .envelope import Plugin
+
+USAGE = "usage: envelope_worker.py [PACKAGE_DIR] [--mode validate]\n"
+INTRODUCTION = "This runs plugins of the envelope contract. A host starts it; it does not run by itself.\n"
+
+
+def run_command(arguments: list[str]) -> NoReturn:
+    """Serve one request with the plugin that *arguments* name, or else the request, then exit."""
+    directory, mode = parse(arguments)
+    clean_path()
+
+    def find(request: dict[str, Any]) -> type[Plugin]:
+        return load(directory) if directory else load_by_name(request.get("plugin_module"))
+
+    serve(find, validate=mode == "validate", introduction=INTRODUCTION)
+
+
+def parse(arguments: list[str]) -> tuple[str, str]:
+    """Return the package's directory, empty if none is named, and the mode. Exits if they make no sense."""
+    directory, mode = "", "transform"
+    words = iter(arguments)
+    for word in words:
+        if word == "--mode":
+            mode = next(words, "")
+        elif word.startswith("-") or directory:
+            mode = ""
+        else:
+            directory = word
+        if mode not in ("transform", "validate"):
+            sys.stderr.write(USAGE)
+            sys.exit(EXIT_CRASHED)
+    return directory, mode
+
+
+def clean_path() -> None:
+    """Take the working directory and our own off the import path.
+
+    In the first are the files to be transformed, which nobody wrote for Python to import. The second is
+    there when the worker was started by its path; its modules are parts of a package.
+    """
+    here = os.path.dirname(os.path.abspath(__file__))
+    unwanted = {here}
+    try:
+        unwanted |= {os.getcwd()} - {os.path.dirname(here)}
+    except OSError:
+        pass  # it was removed: nothing can be imported from it
+    sys.path[:] = [each for each in sys.path if each and os.path.abspath(each) not in unwanted]

@@ -1,0 +1,84 @@
+"""The two frames of `envelope`: bytes on a descriptor to a value, and a value to one line. Knows no meaning.
+
+json is imported only for what `small_json` declines: its import costs half as much as starting Python.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import small_json
+
+TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
+if TYPE_CHECKING:
+    from typing import Any
+
+FRAME_LIMIT = 1_048_576  # bytes of one frame, either way, without its line feed: the contract's limit
+READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
+
+IDLE_MS = 3  # a host that does not start us ahead of time has written its request by then
+
+
+class FrameRefused(Exception):
+    """What came is no frame of this contract."""
+
+
+def read_frame(fd: int) -> Any:
+    """Return the one JSON value on *fd*, read to its end. Raises FrameRefused."""
+    _use_idle_time(fd)
+    pieces, size = [], 0
+    while piece := os.read(fd, READ_SIZE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > FRAME_LIMIT + 1:
+            raise FrameRefused(f"the request is over {FRAME_LIMIT} bytes")
+    data = b"".join(pieces).removesuffix(b"\n")
+    if len(data) > FRAME_LIMIT:
+        raise FrameRefused(f"the request is over {FRAME_LIMIT} bytes")
+    if not data.strip():
+        raise FrameRefused("there is no request: standard input is empty")
+    try:
+        return from_json(data)
+    except (ValueError, RecursionError) as error:
+        raise FrameRefused(f"the request is not one JSON value: {error}") from error
+
+
+def _use_idle_time(fd: int) -> None:
+    """Import what most requests need if none comes at once: we were started ahead of time then."""
+    import select
+
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    if not poll.poll(IDLE_MS):
+        import json as json
+        import pathlib as pathlib
+
+
+def from_json(data: bytes) -> Any:
+    """Return the value in *data*. Raises ValueError or RecursionError."""
+    text = data.decode()
+    if "json" not in sys.modules:
+        try:
+            return small_json.loads(text)
+        except small_json.Declined:
+            pass
+    import json
+
+    return json.loads(text)
+
+
+def to_json(value: Any) -> bytes:
+    """Return *value* as JSON without line feeds. Raises ValueError, TypeError or RecursionError.
+
+    Lone surrogates, which no UTF-8 can carry, become question marks.
+    """
+    if "json" not in sys.modules:
+        try:
+            return small_json.dumps(value).encode("utf-8", "replace")
+        except small_json.Declined:
+            pass
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")

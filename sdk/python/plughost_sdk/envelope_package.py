@@ -1,0 +1,89 @@
+"""A plugin's directory, or the name of its module, to its class. Puts nothing on the import path.
+
+The package is loaded from its own directory, so a neighbour of it cannot stand in for another module, and
+its own name cannot stand in for one of the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .envelope import Plugin
+
+TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
+if TYPE_CHECKING:
+    from types import ModuleType
+
+FILES = ("__init__.py", "plugin.py")  # what is loaded, the first there is
+
+
+class PackageRefused(Exception):
+    """There is no plugin in what was named."""
+
+
+def load(directory: str) -> type[Plugin]:
+    """Return the plugin class of the package in *directory*. Raises PackageRefused, and what the code raises."""
+    directory = os.path.abspath(directory)
+    for name in FILES:
+        path = os.path.join(directory, name)
+        if os.path.isfile(path):
+            return find_class(_execute(_module_name(directory), path, directory))
+    raise PackageRefused(f"{directory} holds neither {FILES[0]} nor {FILES[1]}")
+
+
+def load_by_name(name: object) -> type[Plugin]:
+    """Return the plugin class of the module that an older host names. Raises like `load`."""
+    if not isinstance(name, str) or not name:
+        raise PackageRefused("no plugin is named: neither a directory in the command nor plugin_module")
+    from importlib import import_module
+
+    return find_class(import_module(name))
+
+
+def find_class(module: ModuleType) -> type[Plugin]:
+    """Return the class called `Plugin`, or the only one that a host could use. Raises PackageRefused."""
+    named = getattr(module, "Plugin", None)
+    if named is not None and named is not Plugin:
+        if isinstance(named, type) and issubclass(named, Plugin):
+            return named
+        raise PackageRefused(f"{_name(module)}.Plugin is not a subclass of plughost_sdk.envelope.Plugin")
+    found = {each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Plugin)}
+    usable = [each for each in found - {Plugin} if not each.__abstractmethods__]
+    if len(usable) == 1:
+        return usable[0]
+    names = ", ".join(sorted(each.__name__ for each in usable)) or "none"
+    raise PackageRefused(
+        f"{_name(module)} exports no class called Plugin, and its subclasses of plughost_sdk.envelope.Plugin "
+        f"that have all their methods are not exactly one: {names}"
+    )
+
+
+def _execute(name: str, path: str, directory: str) -> ModuleType:
+    """Return the module in *path*, executed as the package *name*."""
+    from importlib.machinery import ModuleSpec, SourceFileLoader
+
+    loader = SourceFileLoader(name, path)
+    spec = ModuleSpec(name, loader, origin=path, is_package=True)
+    spec.submodule_search_locations = [directory]
+    spec.has_location = True
+    module = type(sys)(name)  # by hand: importlib.util would cost more than most plugins
+    module.__dict__.update(
+        __spec__=spec, __loader__=loader, __package__=name, __file__=path, __path__=[directory]
+    )
+    sys.modules[name] = module
+    loader.exec_module(module)
+    return sys.modules.get(name, module)  # a module may replace itself
+
+
+def _module_name(directory: str) -> str:
+    """Return the directory's own name, or one made of it that no other module has."""
+    name = os.path.basename(directory)
+    taken = name in sys.modules or name in sys.stdlib_module_names or name == __package__
+    if name.isidentifier() and not taken:
+        return name
+    return "plugin_" + "".join(char if char.isascii() and char.isalnum() else "_" for char in name)
+
+
+def _name(module: object) -> str:
+    return str(getattr(module, "__name__", "the module"))

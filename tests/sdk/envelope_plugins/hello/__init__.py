@@ -1,0 +1,5 @@
+"""A greeting at the end of each text file."""
+
+from .plugin import Hello as Plugin
+
+__all__ = ["Plugin"]

@@ -1,0 +1,144 @@
+"""From a plugin's directory to its class: loaded by path, under a name of its own, and refused with a reason."""
+
+import sys
+import types
+
+import pytest
+from plughost_sdk import envelope
+from plughost_sdk.envelope_package import PackageRefused, find_class, load, load_by_name
+
+CLASS = """
+from plughost_sdk.envelope import Plugin as Base
+
+class {name}(Base):
+    name, version, supported_extensions = "p", "1", [".txt"]
+    def can_handle(self, path, variables): return True
+    def transform(self, path, ctx): pass
+"""
+PLUGIN = CLASS.format(name="Plugin")
+
+
+@pytest.fixture(autouse=True)
+def _modules():
+    before = dict(sys.modules)
+    yield
+    for name in set(sys.modules) - set(before):
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a function that writes a package's files and returns its directory."""
+
+    def write(name="lab_stamp", **files):
+        (tmp_path / name).mkdir()
+        for stem, text in files.items():
+            (tmp_path / name / f"{stem}.py").write_text(text)
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_a_package_is_loaded_under_the_name_of_its_directory(package):
+    kind = load(package(__init__=PLUGIN))
+    assert issubclass(kind, envelope.Plugin)
+    assert (kind.__module__, kind.__name__) == ("lab_stamp", "Plugin")
+    assert sys.modules["lab_stamp"].Plugin is kind
+
+
+def test_a_package_may_be_made_of_many_modules(package):
+    init = "from .plugin import Plugin\nimport lab_stamp.rules\nfrom lab_stamp import rules\n"
+    plugin = PLUGIN + "from .rules import RULE\n"
+    kind = load(package(__init__=init, plugin=plugin, rules="RULE = 1"))
+    assert kind.__module__ == "lab_stamp.plugin"
+    assert sys.modules["lab_stamp.rules"].RULE == 1
+
+
+def test_a_directory_with_a_plain_plugin_file_is_a_package_too(package):
+    kind = load(package(plugin=PLUGIN + "from .rules import RULE\n", rules="RULE = 1"))
+    assert kind.__module__ == "lab_stamp"
+
+
+def test_the_package_knows_where_it_is(package):
+    directory = package(__init__=PLUGIN)
+    module = sys.modules[load(directory).__module__]
+    assert module.__file__ == f"{directory}/__init__.py"
+    assert module.__path__ == [directory]
+    assert module.__spec__.origin == module.__file__
+
+
+def test_loading_adds_nothing_to_the_import_path(package):
+    before = list(sys.path)
+    load(package(__init__=PLUGIN))
+    assert sys.path == before
+
+
+def test_a_neighbour_of_the_package_cannot_be_imported(package):
+    package("neighbour", __init__="")
+    with pytest.raises(ModuleNotFoundError):
+        load(package(__init__="import neighbour"))
+
+
+@pytest.mark.parametrize("name", ["json", "os", "plughost_sdk", "my-plugin", "3d", "with space", "ünïcode-x"])
+def test_a_name_that_is_taken_or_no_name_is_replaced_by_one_that_is_free(package, name):
+    before = sys.modules.get(name)
+    kind = load(package(name, __init__=PLUGIN + "from .rules import RULE\n", rules="RULE = 1"))
+    assert kind.__module__.startswith("plugin_")
+    assert kind.__module__.isidentifier()
+    assert sys.modules.get(name) is before
+
+
+def test_a_directory_without_a_plugin_is_refused(package):
+    with pytest.raises(PackageRefused, match=r"__init__\.py"):
+        load(package(other=PLUGIN))
+
+
+def test_a_directory_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(PackageRefused):
+        load(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("error", ["1/0", "raise SystemExit(0)", "import nothing_of_the_kind", "("])
+def test_what_the_code_raises_is_raised(package, error):
+    expected = (ZeroDivisionError, SystemExit, ImportError, SyntaxError)
+    with pytest.raises(expected):
+        load(package(__init__=error))
+
+
+def test_the_only_class_of_its_kind_need_not_be_called_plugin(package):
+    source = "from plughost_sdk.envelope import Plugin\n" + CLASS.format(name="Stamp") + "Alias = Stamp\n"
+    assert load(package(__init__=source)).__name__ == "Stamp"
+
+
+def test_a_base_of_the_authors_own_that_lacks_methods_does_not_count(package):
+    source = CLASS.format(name="Stamp") + "class Unfinished(Base):\n    pass\n"
+    assert load(package(__init__=source)).__name__ == "Stamp"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "Plugin = 7",
+        "class Plugin: pass",
+        "from plughost_sdk.envelope import Plugin",
+        CLASS.format(name="One") + CLASS.format(name="Two"),
+    ],
+)
+def test_a_module_without_one_plugin_class_is_refused(package, source):
+    with pytest.raises(PackageRefused, match="lab_stamp"):
+        load(package(__init__=source))
+
+
+def test_an_older_host_names_a_module():
+    module = types.ModuleType("lab_module")
+    exec(PLUGIN, module.__dict__)
+    sys.modules["lab_module"] = module
+    assert load_by_name("lab_module") is module.Plugin is find_class(module)
+
+
+@pytest.mark.parametrize("name", [None, "", 7])
+def test_a_plugin_that_nobody_names_is_refused(name):
+    with pytest.raises(PackageRefused):
+        load_by_name(name)
