@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 LONGEST = 80  # characters of one text
 MOST = 12  # texts of one list
+
+# What ends a line, moves a cursor, turns the order of the text around it, or is nothing at all to the eye. The
+# joiners U+200C and U+200D are not here: words and emoji are spelled with them.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
 def quote(text: str) -> str:
@@ -18,3 +26,13 @@ def listed(texts: Sequence[str]) -> str:
     shown = [each if each.isprintable() and len(each) <= LONGEST else quote(each) for each in texts[:MOST]]
     more = [f"and {len(texts) - MOST} more"] if len(texts) > MOST else []
     return ", ".join(shown + more)
+
+
+def one_line(text: str) -> str:
+    """Return *text* as one line that shows all it holds: control characters and their like are spelled out."""
+    return _UNSEEN.sub(_spell, text)
+
+
+def _spell(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

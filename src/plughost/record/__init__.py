@@ -1,0 +1,1 @@
+"""What was done to a directory of files, written down: the record and the logs."""

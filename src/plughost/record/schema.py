@@ -1,0 +1,87 @@
+"""One entry of `plugins_applied` in the record: what a plugin did to a directory. Values only; written elsewhere.
+
+Keys that are always there: `id` (unique; writing an entry with the same one again replaces it), `run` (the pass
+it belongs to), `plugin`, `version`, `status`, `files_affected`, `changes`, `isolation`, `started_at`,
+`finished_at` and `per_file`. The others are left out when there is nothing to say. A reader ignores keys that
+it does not know. A dry run leaves no entry.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+Status = Literal["success", "failed", "skipped", "timeout", "policy_violation", "aborted"]
+ChangeKind = Literal["created", "modified", "deleted", "renamed"]
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One path of the tree that is not as it was; *before* is where a renamed one came from."""
+
+    path: str
+    kind: ChangeKind
+    before: str | None = msgspec.field(default=None, name="from")
+
+
+class Isolation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the worker processes of one plugin cost, over all attempts; null is what nobody could measure."""
+
+    duration_ms: int
+    exit_code: int | None = None  # of the last attempt; negative: the signal that ended it
+    peak_memory_mb: int | None = None
+    cpu_ms: int = 0
+    attempts: int = 1
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why it failed, for programs (*code*) and for people (*hint*: what to do next)."""
+
+    code: str
+    hint: str
+
+
+class PerFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the plugin itself says about one file. It may be wrong: `changes` of the entry is what was seen."""
+
+    path: str
+    status: str
+    changes: list[dict[str, Any]] = []
+    error: str | None = None
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One plugin's part in one pass."""
+
+    id: str
+    run: str
+    plugin: str
+    version: str
+    status: Status
+    files_affected: list[str]
+    changes: list[Change]
+    isolation: Isolation
+    started_at: str
+    finished_at: str
+    error: str | None = None
+    failure: Failure | None = None
+    crash: bool = False
+    violations: list[str] = []
+    per_file: list[PerFile]
+    warnings: list[str] = []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as it is written, without optional keys that say nothing."""
+        entry: dict[str, Any] = msgspec.to_builtins(self)
+        return entry
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of one entry."""
+    return msgspec.json.schema(Applied)
+
+
+def stamp(at: datetime) -> str:
+    """Return *at* as every time is written here: UTC, ISO 8601, milliseconds, `Z`."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
