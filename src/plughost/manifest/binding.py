@@ -19,7 +19,7 @@ from ..errors import ManifestError
 from . import document
 
 FILE_NAME = "plugin.toml"
-CONTRACTS = ("execute",)  # those that this version speaks
+CONTRACTS = ("execute", "envelope")  # those that this version speaks
 COMMAND_LINE = "(command line)"
 IN_CODE = "(given in code)"
 USUAL_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ")
@@ -75,6 +75,9 @@ class Binding(Struct, frozen=True):
     limits: Limits = Limits()
     survivors: Literal["end", "allow"] = "end"
     execute: ExecuteOptions = ExecuteOptions()
+    writable: tuple[Path, ...] | None = (
+        None  # it can write below these paths only; None: wherever its user can
+    )
 
     @property
     def reference(self) -> str:
@@ -83,7 +86,7 @@ class Binding(Struct, frozen=True):
             return f"--contract {self.contract} -- {shlex.join(self.command)}"
         if self.source == IN_CODE:
             return self.name
-        return self.source.removesuffix(f"/{FILE_NAME}")
+        return self.source.removesuffix(f"/{FILE_NAME}").removesuffix("/manifest.yml")
 
 
 class _Plugin(Struct, forbid_unknown_fields=True):

@@ -12,8 +12,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..errors import ManifestError
-from . import binding, document
+from . import binding, document, envelope_binding, envelope_manifest
 from .binding import Binding
+from .envelope_manifest import EnvelopeManifest
 
 FILE_NAME = "plughost.toml"
 
@@ -68,17 +69,31 @@ def load(start: Path) -> Project:
 def scan(directory: Path) -> list[Entry]:
     """Return an entry for each directory below *directory* that holds a binding, by name."""
     try:
-        files = sorted(directory.glob(f"*/{binding.FILE_NAME}"))
+        files = [
+            *directory.glob(f"*/{binding.FILE_NAME}"),
+            *directory.glob(f"*/{envelope_manifest.FILE_NAME}"),
+        ]
     except (OSError, ValueError) as error:
         raise ManifestError(str(directory), "", f"cannot be listed: {error}", "Check the path") from error
-    return [_entry(file.parent.name, file.parent) for file in files]
+    return [_entry(found.name, found) for found in sorted({file.parent for file in files})]
+
+
+def read(path: Path) -> Binding:
+    """Return the binding at *path*: a `plugin.toml`, or a directory with one or with a `manifest.yml`.
+
+    Raises ManifestError.
+    """
+    bound = os.path.lexists(path / binding.FILE_NAME)
+    if os.path.isdir(path) and not bound and os.path.lexists(path / envelope_manifest.FILE_NAME):
+        return envelope_binding.bind(envelope_manifest.read(path))
+    return binding.read(path)
 
 
 def resolve(plugin: str, start: Path) -> Binding:
     """Return the binding that *plugin* means: a directory, a binding file, or a name. Raises ManifestError."""
     path = start / plugin
     if os.path.isdir(path) or os.path.isfile(path):  # pathlib's own raise for what cannot be looked at
-        return binding.read(path)
+        return read(path)
     project = load(start)
     entry = project.find(plugin)
     if entry is None:
@@ -90,12 +105,29 @@ def resolve(plugin: str, start: Path) -> Binding:
             f"Known names: {known}. `plughost list` shows what is there",
         )
     if entry.binding is None:
-        return binding.read(entry.path)  # raises the reason again, whole
+        return read(entry.path)  # raises the reason again, whole
     return entry.binding
 
 
 def _entry(name: str, path: Path) -> Entry:
     try:
-        return Entry(name, path, binding.read(path))
+        return Entry(name, path, read(path))
     except ManifestError as error:
         return Entry(name, path, None, str(error))
+
+
+def resolve_envelope(plugin: str, start: Path) -> EnvelopeManifest:
+    """Return the `envelope` plugin that *plugin* means: its directory, or a name. Raises ManifestError."""
+    if os.path.isdir(start / plugin):
+        return envelope_manifest.read(start / plugin)
+    project = load(start)
+    entry = project.find(plugin)
+    if entry is None:
+        known = ", ".join(each.name for each in project.entries) or "none"
+        raise ManifestError(
+            plugin,
+            "",
+            "neither a directory nor a name in plughost.toml",
+            f"Known names: {known}. `plughost list` shows what is there",
+        )
+    return envelope_manifest.read(entry.path)

@@ -1,0 +1,43 @@
+"""An `envelope` plugin's own manifest to the binding that starts its worker. Starts nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import plughost_sdk
+
+from .binding import Binding, Environment
+from .envelope_manifest import FILE_NAME, EnvelopeManifest, limits_of
+
+CONTRACT = "envelope"
+WORKER = str(Path(plughost_sdk.__file__).with_name("envelope_worker.py"))
+VALIDATE = ("--mode", "validate")  # what is added to the command of a worker that only looks at variables
+
+
+def bind(manifest: EnvelopeManifest) -> Binding:
+    """Return the binding of *manifest*: its own command, or the Python worker with the plugin's directory."""
+    return Binding(
+        name=manifest.name,
+        contract=CONTRACT,
+        command=_command(manifest),
+        directory=manifest.directory,
+        cwd=manifest.directory,
+        source=str(manifest.directory / FILE_NAME),
+        description=manifest.description,
+        environment=Environment(),
+        limits=limits_of(manifest),
+    )
+
+
+def _command(manifest: EnvelopeManifest) -> tuple[str, ...]:
+    """Return the worker's command line. It runs in the tree, so files of the plugin get their whole path."""
+    if not manifest.command:
+        return ("python", WORKER, str(manifest.directory))
+    program, *rest = manifest.command
+    return (program, *(_whole(manifest.directory, word) for word in rest))
+
+
+def _whole(directory: Path, word: str) -> str:
+    is_file = not word.startswith("-") and os.path.isfile(directory / word)
+    return str(directory / word) if is_file else word

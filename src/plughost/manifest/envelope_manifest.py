@@ -1,0 +1,280 @@
+"""`manifest.yml`, what an `envelope` plugin says about itself, to one frozen value.
+
+It refuses what could not work or could be read in two ways: a number that is a text, a version that YAML
+takes for a number, an extension without its dot. Keys that nobody knows are only noted, so that a manifest
+for a later version can be used; `plughost lint` warns of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from ..errors import ManifestError
+from ..messages.quoting import quote
+from . import yaml_document
+from .binding import Limits
+
+FILE_NAME = "manifest.yml"
+API_VERSIONS = ("1",)  # those that this version speaks
+TIMEOUT_CAP_S = 300  # a worker is short-lived: an operator waits for it
+MEMORY_CAP_MB = 2048
+OPEN_FILES = 256  # descriptors of a worker, which has one file at a time to transform
+TERMINATE_S = 1.0  # between SIGTERM and SIGKILL: enough to remove a temporary file
+CPU_SHARE = 2  # CPU seconds per second of the timeout: a worker may use two cores
+NAME_LENGTH = 100  # characters; it becomes part of file names, which may have 255 bytes
+TEXT_LENGTH = 4096  # characters of any other text; also a path may have no more bytes
+LIST_LENGTH = 256  # entries of any list
+
+_NAME = re.compile(r"\A[A-Za-z0-9_-]+\Z")
+
+
+class Isolation(Struct, frozen=True):
+    """What bounds the plugin's worker. *network* is a declaration that discovery may refuse."""
+
+    timeout_seconds: float = 30.0
+    memory_mb: int = 512
+    network: bool = False
+
+
+class EnvelopeManifest(Struct, frozen=True):
+    """An `envelope` plugin as it describes itself."""
+
+    name: str
+    version: str
+    supported_extensions: tuple[str, ...]
+    api_version: str
+    directory: Path
+    author: str = ""
+    description: str = ""
+    required_variables: tuple[str, ...] = ()
+    optional_variables: tuple[str, ...] = ()
+    isolation: Isolation = Isolation()
+    command: tuple[str, ...] = ()  # the worker's own, paths relative to `directory`; empty: the Python worker
+    unknown: tuple[str, ...] = ()  # keys that this version does not know
+
+
+def read(directory: Path) -> EnvelopeManifest:
+    """Return the manifest in *directory*. Raises ManifestError."""
+    file = directory / FILE_NAME
+    return of_document(yaml_document.read(file), directory, str(file))
+
+
+def parse(text: str, directory: Path, source: str = FILE_NAME) -> EnvelopeManifest:
+    """Return the manifest in *text*, as if it were a file in *directory*. Raises ManifestError."""
+    return of_document(yaml_document.parse(text, source), directory, source)
+
+
+def of_document(document: Mapping[str, Any], directory: Path, source: str) -> EnvelopeManifest:
+    """Return the manifest whose keys and values are *document*. Raises ManifestError, for the first flaw."""
+    for flaw in flaws(document, source):
+        raise flaw
+    isolation = document.get("isolation", {})
+    return EnvelopeManifest(
+        name=document["name"],
+        version=document["version"],
+        supported_extensions=tuple(document["supported_extensions"]),
+        api_version=str(document["api_version"]),
+        directory=directory.absolute(),
+        author=document.get("author", ""),
+        description=document.get("description", ""),
+        required_variables=tuple(document.get("required_variables", ())),
+        optional_variables=tuple(document.get("optional_variables", ())),
+        isolation=Isolation(
+            timeout_seconds=float(isolation.get("timeout_seconds", 30)),
+            memory_mb=isolation.get("memory_mb", 512),
+            network=isolation.get("network", False),
+        ),
+        command=tuple(document.get("command", ())),
+        unknown=_unknown(document),
+    )
+
+
+def matches(manifest: EnvelopeManifest, path: str) -> bool:
+    """Tell whether the plugin is to be given the file at *path*.
+
+    An extension is compared with the end of the file's name, in any case; `.gitignore` is also a whole name.
+    """
+    name = path.rpartition("/")[2].lower()
+    return name.endswith(tuple(each.lower() for each in manifest.supported_extensions))
+
+
+def limits_of(manifest: EnvelopeManifest) -> Limits:
+    """Return the limits that the plugin's worker runs under."""
+    isolation = manifest.isolation
+    return Limits(
+        timeout_s=isolation.timeout_seconds,
+        terminate_s=TERMINATE_S,
+        memory_mb=isolation.memory_mb,
+        cpu_s=math.ceil(CPU_SHARE * isolation.timeout_seconds),
+        open_files=OPEN_FILES,
+    )
+
+
+def flaws(document: Mapping[str, Any], source: str) -> list[ManifestError]:
+    """Return everything that is wrong with the *document* of a manifest, in the order of the keys."""
+    found = []
+    for key, flaw in RULES.items():
+        holder = document.get("isolation") if key.startswith("isolation.") else document
+        name = key.removeprefix("isolation.")
+        if not isinstance(holder, Mapping):
+            continue  # a missing block has its defaults; of a wrong one it was said already
+        if name not in holder:
+            if key in REQUIRED:
+                found.append(ManifestError(source, key, "missing", f"Add a line `{key}: …`"))
+        elif (wrong := flaw(holder[name])) is not None:
+            found.append(ManifestError(source, key, *wrong))
+    return found
+
+
+def _unknown(document: Mapping[str, Any]) -> tuple[str, ...]:
+    keys = [*document, *(f"isolation.{key}" for key in document.get("isolation", {}))]
+    return tuple(sorted(set(keys) - set(RULES)))
+
+
+# What is wrong with a value, and what to do about it; None if nothing is.
+Wrong = tuple[str, str]
+Rule = Callable[[Any], Wrong | None]
+
+
+def _name(value: Any) -> Wrong | None:
+    remedy = "Use letters, digits, `_` and `-`, such as `my_plugin`"
+    if not isinstance(value, str):
+        return f"expected a text, got {_kind(value)}", remedy
+    if len(value) > NAME_LENGTH:
+        return f"over {NAME_LENGTH} characters", "Shorten it"
+    return None if _NAME.match(value) else (f"{quote(value)} is not a name", remedy)
+
+
+def _version(value: Any) -> Wrong | None:
+    if isinstance(value, str):
+        return _filled_text(value)
+    return f"expected a text, got {_kind(value)}", 'Quote it, such as "1.0": without quotes, 1.10 is 1.1'
+
+
+def _api_version(value: Any) -> Wrong | None:
+    if type(value) in (str, int) and str(value) in API_VERSIONS:
+        return None
+    known = " or ".join(f'"{each}"' for each in API_VERSIONS)
+    return f"{_shown(value)} is not supported", f"This version of plughost speaks {known}"
+
+
+def _extension(value: str) -> Wrong | None:
+    if value.lower() == "readme":
+        return f"{quote(value)} is not an extension", "Take it out: the README is the host's to write"
+    if not value.startswith("."):
+        return f"{quote(value)} has no dot before it", f"Write {quote('.' + value)}"
+    if value.endswith(".") or "/" in value or not value.isprintable() or value != value.strip():
+        return (
+            f"{quote(value)} ends no file name",
+            "Use a suffix such as `.csv`, or a name such as `.gitignore`",
+        )
+    return None
+
+
+def _word(value: str) -> Wrong | None:
+    return ("holds a NUL character", "Take it out") if "\0" in value else None
+
+
+def _command(value: Any) -> Wrong | None:
+    remedy = 'Give a list such as ["node", "worker.js"]'
+    if isinstance(value, str):
+        return "expected a list, got a text", remedy
+    wrong = _list_of(_word)(value)
+    if wrong is None and value and not value[0].strip():
+        return "its program is empty", remedy
+    return wrong
+
+
+def _isolation(value: Any) -> Wrong | None:
+    if isinstance(value, Mapping):
+        return None
+    return f"expected a mapping, got {_kind(value)}", "Indent its keys below it, or take it out"
+
+
+def _number_in(above: float, cap: int, unit: str, *types: type) -> Rule:
+    def rule(value: Any) -> Wrong | None:
+        kind = "a number" if float in types else "a whole number"
+        remedy = f"Give {kind} of {unit}, at most {cap}, without quotes"
+        if type(value) not in types:  # not isinstance: a bool is an int
+            return f"expected {kind}, got {_kind(value)}", remedy
+        if not above < value <= cap:
+            return f"{value} is over the cap of {cap}" if value > cap else f"{value} is too small", remedy
+        return None
+
+    return rule
+
+
+def _boolean(value: Any) -> Wrong | None:
+    if isinstance(value, bool):
+        return None
+    return f"expected true or false, got {_kind(value)}", "Write true or false, without quotes"
+
+
+def _text(value: Any) -> Wrong | None:
+    if not isinstance(value, str):
+        return f"expected a text, got {_kind(value)}", "Quote it, or take the key out"
+    return (f"over {TEXT_LENGTH} characters", "Shorten it") if len(value) > TEXT_LENGTH else None
+
+
+def _filled_text(value: Any) -> Wrong | None:
+    wrong = _text(value)
+    if wrong is not None:
+        return wrong
+    if not value or value != value.strip() or not value.isprintable():
+        return f"{quote(value)} is empty, padded with blanks or not printable", "Write it plainly"
+    return None
+
+
+def _list_of(rule: Callable[[str], Wrong | None]) -> Rule:
+    def list_rule(value: Any) -> Wrong | None:
+        if not isinstance(value, list):
+            return f"expected a list, got {_kind(value)}", "Write it as [one, two]"
+        if len(value) > LIST_LENGTH:
+            return f"over {LIST_LENGTH} entries", "Shorten it"
+        return next((wrong for each in value if (wrong := _text(each) or rule(each)) is not None), None)
+
+    return list_rule
+
+
+RULES: dict[str, Rule] = {
+    "name": _name,
+    "version": _version,
+    "supported_extensions": _list_of(_extension),
+    "api_version": _api_version,
+    "author": _text,
+    "description": _text,
+    "required_variables": _list_of(_filled_text),
+    "optional_variables": _list_of(_filled_text),
+    "isolation": _isolation,
+    "isolation.timeout_seconds": _number_in(0, TIMEOUT_CAP_S, "seconds", int, float),
+    "isolation.memory_mb": _number_in(0, MEMORY_CAP_MB, "MiB", int),
+    "isolation.network": _boolean,
+    "command": _command,
+}
+REQUIRED = ("name", "version", "supported_extensions", "api_version")
+
+_KINDS: dict[type, str] = {
+    type(None): "nothing",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "a mapping",
+}
+
+
+def _kind(value: Any) -> str:
+    return _KINDS.get(type(value), "something else")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    return str(value) if isinstance(value, int | float) else _kind(value)
