@@ -40,6 +40,9 @@ class Process(Protocol):
 
     def close(self, channel: Channel) -> None: ...
 
+    def peak_memory_kib(self) -> int | None:
+        """Return the most memory it has held so far, itself and without its children; None if nobody can tell."""
+
     def has_exited(self) -> bool:
         """Tell whether it has ended, without taking it from the process table."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol, assert_never
 
 from ..autopsy import ExitStatus, Survivor, WireFrame
@@ -58,6 +59,7 @@ class Link:
         "_ladder",
         "_observe",
         "_open",
+        "_peak_kib",
         "_pending",
         "_stderr",
         "_survivors",
@@ -70,6 +72,7 @@ class Link:
         "on_stderr",
         "process",
         "session",
+        "watch_memory",
     )
 
     def __init__(
@@ -90,6 +93,10 @@ class Link:
         self.on_stderr: Callable[[bytes], None] | None = (
             None  # takes the raw bytes, b"" at their end, from lines
         )
+        self.watch_memory = (
+            False  # look at it with every frame: a short-lived child's own peak is known to no other
+        )
+        self._peak_kib: int | None = None
         self._ladder = Ladder(grace)
         self._watcher = watcher
         self._clock = clock
@@ -188,6 +195,7 @@ class Link:
         match event:
             case FramePassed(direction, frame):
                 self._frames.append(WireFrame(direction, len(frame), printable(frame[:FRAME_HEAD])))
+                self._note_memory()
             case EndWanted(rung):
                 stepped = self._ladder.begin(rung, self._clock())
                 if stepped is not None and not self.finished:
@@ -272,7 +280,12 @@ class Link:
 
     # Ending
 
+    def _note_memory(self) -> None:
+        if self.watch_memory and not self.finished:
+            self._peak_kib = max(self.process.peak_memory_kib() or 0, self._peak_kib or 0) or None
+
     def _step(self, rung: Rung) -> None:
+        self._note_memory()
         self._stop_writing()
         self._close(Channel.STDIN)
         match rung:
@@ -314,6 +327,8 @@ class Link:
         self._close(Channel.STDIN)
         if self.process.exit_fd is not None:
             self._watcher.unwatch(self.process.exit_fd)
+        if self._peak_kib is not None:
+            status = replace(status, peak_memory_kib=max(self._peak_kib, status.peak_memory_kib or 0))
         self.exit_status = status
         self.session.note_time(self._clock())
         self.session.receive_exit(status)

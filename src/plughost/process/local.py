@@ -12,6 +12,7 @@ import array
 import errno
 import fcntl
 import os
+import re
 import resource
 import secrets
 import signal
@@ -31,6 +32,7 @@ from .guard import Guard
 
 READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
 WIDE_PIPE = 1_048_576  # bytes; asked for when a frame does not fit the usual 64 KiB
+_PEAK = re.compile(rb"^VmHWM:\s*(\d+) kB", re.M)
 _MISSING = {errno.ENOENT, errno.ENOTDIR}
 
 
@@ -100,6 +102,14 @@ class LocalProcess:
         fd = self._fds.pop(channel, -1)
         if fd >= 0:
             os.close(fd)
+
+    def peak_memory_kib(self) -> int | None:
+        try:
+            with open(f"/proc/{self.pid}/status", "rb") as file:
+                found = _PEAK.search(file.read())
+        except OSError:
+            return None
+        return int(found[1]) if found else None
 
     def has_exited(self) -> bool:
         try:

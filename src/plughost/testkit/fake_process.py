@@ -135,6 +135,9 @@ class FakeProcess:
         if channel is Channel.STDIN and self.on_stdin_close is not None:
             self.on_stdin_close()
 
+    def peak_memory_kib(self) -> int | None:
+        return None
+
     def has_exited(self) -> bool:
         return self._status is not None
 
