@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .errors import ProtocolError as ProtocolError
     from .errors import RemoteError as RemoteError
     from .errors import RemoteProtocolError as RemoteProtocolError
+    from .errors import TreeError as TreeError
     from .errors import Unsupported as Unsupported
     from .failures import CapabilityNotAllowed as CapabilityNotAllowed
     from .failures import CapabilityNotDeclared as CapabilityNotDeclared
@@ -40,9 +41,12 @@ if TYPE_CHECKING:
     from .failures import ToolNotExposed as ToolNotExposed
     from .host.asyncio_host import Host as Host
     from .host.asyncio_host import Plugin as Plugin
+    from .host.envelope.options import PassResult as PassResult
+    from .host.envelope.options import Question as Question
     from .host.events import Event as Event
     from .manifest.binding import Binding as Binding
     from .manifest.binding import Limits as Limits
+    from .record.schema import Applied as Applied
 
 __version__ = "0.1.0"
 
@@ -59,6 +63,7 @@ _HOMES = {
         "ProtocolError",
         "RemoteError",
         "RemoteProtocolError",
+        "TreeError",
         "Unsupported",
     ),
     "failures": (
@@ -76,8 +81,10 @@ _HOMES = {
         "ToolNotExposed",
     ),
     "host.asyncio_host": ("Host", "Plugin"),
+    "host.envelope.options": ("PassResult", "Question"),
     "host.events": ("Event",),
     "manifest.binding": ("Binding", "Limits"),
+    "record.schema": ("Applied",),
 }
 
 __all__ = sorted({name for names in _HOMES.values() for name in names} | {"__version__"})

@@ -7,10 +7,10 @@ import os
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..contracts.base import Rung
 from ..contracts.execute import host as execute
@@ -24,6 +24,10 @@ from .engine import Engine, ExecuteLink
 from .event_stream import EventStream
 from .events import Listener
 from .pool import Pool
+
+if TYPE_CHECKING:
+    from ..manifest.envelope_manifest import EnvelopeManifest
+    from .envelope.options import AsyncAsk, PassKeywords, PassResult
 
 
 class Host:
@@ -42,6 +46,7 @@ class Host:
         self._engine = Engine(launcher, clock, on_event)
         self._driver: AsyncioDriver | None = None
         self._plugins: list[Plugin] = []
+        self._passes: set[asyncio.Task[Any]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._streams: list[EventStream] = []
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
@@ -72,6 +77,42 @@ class Host:
         self._plugins.append(added)
         return added
 
+    async def run_pass(
+        self,
+        directory: str | os.PathLike[str],
+        plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest],
+        *,
+        on_input_required: AsyncAsk | None = None,
+        **options: Unpack[PassKeywords],
+    ) -> PassResult:
+        """Run `envelope` *plugins* over the files of *directory*, one after the other, and write the record.
+
+        *plugins* are directories, or names in plughost.toml; those in *order* run first, the rest by name.
+        *on_input_required* is called with a `Question` and returns the answers, or None to give up; without it,
+        a plugin that asks fails. The other options are those of `PassKeywords`. Returns what became of each
+        plugin: their failures are results, not exceptions. Raises ManifestError, TreeError, LocalProtocolError,
+        Unsupported and HostClosed; the tree is then as it was.
+        """
+        from .envelope.asyncio_steps import AsyncioSteps, cancel
+        from .envelope.flow import Pass
+        from .envelope.options import plan
+
+        driver = self._on_this_loop()
+        self._engine.check_open()
+        planned = plan(directory, plugins, options, interactive=on_input_required is not None)
+        steps = AsyncioSteps(self._engine, driver, planned, on_input_required)
+        task = asyncio.ensure_future(steps.drive(Pass(planned, self._engine).flow()))
+        self._passes.add(task)
+        task.add_done_callback(self._passes.discard)
+        try:
+            result: PassResult = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if self._engine.closed:
+                raise HostClosed("the host was closed during the pass") from None
+            await cancel(task)
+            raise
+        return result
+
     def _forget(self, plugin: Plugin) -> None:
         if plugin in self._plugins:
             self._plugins.remove(plugin)
@@ -99,6 +140,10 @@ class Host:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        if self._passes:
+            from .envelope.asyncio_steps import cancel
+
+            await asyncio.gather(*(cancel(task) for task in tuple(self._passes)))
         await asyncio.gather(*(plugin.close() for plugin in tuple(self._plugins)))
         if self._driver is not None:
             self._driver.stop()

@@ -10,22 +10,26 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from signal import SIGKILL
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..contracts.base import Rung
 from ..contracts.execute import host as execute
 from ..contracts.execute.messages import Manifest
 from ..contracts.execute.states import State
-from ..errors import HostClosed
+from ..errors import HostClosed, PlughostError
 from ..manifest.binding import Binding
 from ..process.launcher import Launcher
 from .engine import Engine, ExecuteLink
 from .events import Listener
 from .poll_driver import PollDriver
 from .pool import Pool
+
+if TYPE_CHECKING:
+    from ..manifest.envelope_manifest import EnvelopeManifest
+    from .envelope.options import Ask, PassKeywords, PassResult
 
 TAKING_TURNS_S = 0.02  # for one round over several processes that are brought down together
 
@@ -77,6 +81,37 @@ class Host:
         added = Plugin(self, self._engine, self._engine.bind(plugin))
         self._plugins.append(added)
         return added
+
+    def run_pass(
+        self,
+        directory: str | os.PathLike[str],
+        plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest],
+        *,
+        on_input_required: Ask | None = None,
+        **options: Unpack[PassKeywords],
+    ) -> PassResult:
+        """Run `envelope` *plugins* over the files of *directory*, one after the other, and write the record.
+
+        *plugins* are directories, or names in plughost.toml; those in *order* run first, the rest by name.
+        *on_input_required* is called with a `Question` and returns the answers, or None to give up; without it,
+        a plugin that asks fails. The other options are those of `PassKeywords`. Returns what became of each
+        plugin: their failures are results, not exceptions. Raises ManifestError, TreeError, LocalProtocolError,
+        Unsupported and HostClosed; the tree is then as it was.
+        """
+        from .envelope.blocking_steps import BlockingSteps
+        from .envelope.flow import Pass
+        from .envelope.options import plan
+
+        self._engine.check_open()
+        planned = plan(directory, plugins, options, interactive=on_input_required is not None)
+        steps = BlockingSteps(self._engine, planned, on_input_required)
+        try:
+            result: PassResult = steps.drive(Pass(planned, self._engine).flow())
+        except PlughostError as error:
+            if self._engine.closed:
+                raise HostClosed("the host was closed during the pass") from error
+            raise
+        return result
 
     def _forget(self, plugin: Plugin) -> None:
         if plugin in self._plugins:

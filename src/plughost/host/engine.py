@@ -69,10 +69,14 @@ class Engine:
         if on_event is not None:
             self.bus.subscribe(on_event)
 
-    def bind(self, plugin: str | os.PathLike[str] | Binding) -> Binding:
-        """Return the binding that *plugin* means. Raises ManifestError, or HostClosed."""
+    def check_open(self) -> None:
+        """Raise HostClosed if the host is."""
         if self.closed:
             raise HostClosed("the host is closed")
+
+    def bind(self, plugin: str | os.PathLike[str] | Binding) -> Binding:
+        """Return the binding that *plugin* means. Raises ManifestError, or HostClosed."""
+        self.check_open()
         if not isinstance(plugin, Binding):
             return project.resolve(os.fspath(plugin), Path())
         bindings.check(plugin, named=bool(plugin.name))

@@ -30,6 +30,43 @@ class Dropped:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A worker wrote a log line. *level* is one of the names of Python's logging."""
+
+    level: str
+    message: str
+    context: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FileProgress:
+    """A worker says how far it is: file *index* of *count*, from 1."""
+
+    path: str
+    status: str
+    index: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PluginBegun:
+    """A pass begins with this plugin: *number* of *count*, over so many *files*."""
+
+    number: int
+    count: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class PluginApplied:
+    """A pass is done with this plugin."""
+
+    status: str
+    files_affected: tuple[str, ...]
+    error: str | None
+
+
 What = (
     Spawned
     | StateChanged
@@ -42,6 +79,10 @@ What = (
     | SurvivorFound
     | Failed
     | Dropped
+    | Logged
+    | FileProgress
+    | PluginBegun
+    | PluginApplied
 )
 
 _NAMES: dict[type, str] = {
@@ -56,6 +97,10 @@ _NAMES: dict[type, str] = {
     SurvivorFound: "survivor",
     Failed: "failed",
     Dropped: "dropped",
+    Logged: "logged",
+    FileProgress: "file",
+    PluginBegun: "plugin_begun",
+    PluginApplied: "plugin_applied",
 }
 
 
@@ -154,11 +199,24 @@ def _size(event: Event) -> int:
     return len(event.what.frame) if isinstance(event.what, FramePassed) else 0
 
 
+_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+
+
 def log_stderr(event: Event) -> None:
-    """Pass a plugin's stderr lines to Python's logging, as `plughost.plugin.NAME` at level INFO."""
-    if not isinstance(event.what, StderrLine):
-        return
+    """Pass what a plugin writes to stderr to Python's logging, as `plughost.plugin.NAME`: plain lines at level INFO."""
+    match event.what:
+        case StderrLine(text):
+            level = _LEVELS["INFO"]
+            context: dict[str, Any] = {}
+        case Logged(name, text, context):
+            level = _LEVELS[name]
+        case _:
+            return
     # Importing logging costs 16 ms, and an application that never did has no handler that would show INFO.
     logging = sys.modules.get("logging")
     if logging is not None:
-        logging.getLogger(f"plughost.plugin.{event.plugin}").info("%s", event.what.text)
+        ours = logging.getLogger("plughost")
+        if not ours.handlers:
+            ours.addHandler(logging.NullHandler())  # or Python prints warnings by itself
+        logger = logging.getLogger(f"plughost.plugin.{event.plugin}")
+        logger.log(level, "%s", text, extra={"plugin_context": context})

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ... import __version__
-from ...errors import LocalProtocolError, ManifestError, PlughostError
+from ...errors import LocalProtocolError, ManifestError, PlughostError, TreeError
 from ...failures import EXPLANATIONS, PluginFailure
 from .terminal import EXIT_BINDING, EXIT_INTERNAL, Terminal
 
@@ -22,7 +22,9 @@ COMMANDS = {
     "list": "Show the plugins that are there.",
     "describe": "Shake hands with a plugin and show what it says about itself.",
     "call": "Call a tool of an `execute` plugin.",
+    "transform": "Run envelope plugins over the files of a directory.",
     "check": "Check a plugin against its contract, clause by clause.",
+    "lint": "Check an envelope plugin's manifest and sources, without running them.",
     "explain": "Say what a failure code means and what to do.",
     "doctor": "Find out why a plugin does not work.",
     "completion": "Print what a shell needs to complete our commands.",
@@ -130,6 +132,12 @@ def report(terminal: Terminal, error: PlughostError) -> int:
         if not terminal.as_json:
             where = f"{error.source}: {error.key}" if error.key else error.source
             terminal.error(f"{where}: {error.problem}", f"{error.remedy}.")
+        return EXIT_BINDING
+    if isinstance(error, TreeError):
+        detail = {"path": error.path, "problem": error.problem, "remedy": error.remedy}
+        terminal.data({"ok": False, "tree": detail})
+        if not terminal.as_json:
+            terminal.error(f"{error.path}: {error.problem}", f"{error.remedy}.")
         return EXIT_BINDING
     terminal.data({"ok": False, "problem": str(error)})
     if not terminal.as_json:

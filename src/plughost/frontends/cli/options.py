@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,6 +53,20 @@ def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Bindin
     if not command:
         raise click.UsageError("--contract needs the plugin's command after `--`.")
     return bindings.of_command(contract, command)
+
+
+def parse_pairs(words: Sequence[str], option: str) -> dict[str, Any]:
+    """Return `NAME=TEXT` and `NAME:=JSON` words as a mapping. Raises a usage error."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, separator, value = word.partition("=")
+        if not separator or not name.strip(":"):
+            raise click.UsageError(f"{option} wants NAME=VALUE, or NAME:=JSON, not {word!r}.")
+        if name.endswith(":"):
+            found[name.removesuffix(":")] = parse_json(value)
+        else:
+            found[name] = value
+    return found
 
 
 def parse_json(word: str) -> Any:

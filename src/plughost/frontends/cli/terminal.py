@@ -44,6 +44,16 @@ class Terminal:
         """Print a line beside the output, such as a plugin's log."""
         self._print(plain(line), sys.stderr)
 
+    def progress(self, line: str) -> None:
+        """Print how far long work has come, for a person who waits at a terminal; for nobody else."""
+        if not self.as_json and sys.stderr is not None and sys.stderr.isatty():
+            self._print(one_line(line), sys.stderr)
+
+    def prompt(self, text: str) -> None:
+        """Print the beginning of a line that a person will finish."""
+        if sys.stderr is not None:
+            print(one_line(text), end="", file=sys.stderr, flush=True)
+
     def data(self, value: Any) -> None:
         """Print the one JSON object of a command that was asked for JSON."""
         if self.as_json:

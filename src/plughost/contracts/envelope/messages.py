@@ -1,0 +1,111 @@
+"""The wire types of the `envelope` contract, and nothing else. Unknown fields are ignored."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+FRAME_LIMIT = 1_048_576  # bytes of one envelope, either way, its line feed not counted
+
+Result = Literal["success", "failed", "input_required", "timeout"]
+FileStatus = Literal["modified", "skipped", "described", "failed", "input_required"]
+ChangeKind = Literal["modify", "create", "rename", "delete"]
+FieldType = Literal["string", "text", "choice", "date", "boolean"]
+
+
+class Context(Struct, frozen=True):
+    """What a plugin may know about the run. Paths are text on the wire."""
+
+    variables: dict[str, Any]
+    dst_root: str
+    answers_file: str
+    template_name: str = ""
+    template_version: str = ""
+    run_kind: str = ""
+    equipment_id: str = ""
+    project: str = ""
+    dry_run: bool = False
+
+
+class Request(Struct, frozen=True):
+    """Host to worker: transform these files."""
+
+    plugin_module: str
+    context: Context
+    files: tuple[str, ...]
+    dry_run: bool = False
+    extra_inputs: dict[str, Any] | None = None
+
+
+class FileChange(Struct, frozen=True):
+    """What a dry run says a plugin would do to one file."""
+
+    path: str
+    kind: ChangeKind
+    summary: str = ""
+    detail: dict[str, Any] = {}
+
+
+class PerFile(Struct, frozen=True):
+    """How one file came out, in the worker's own words."""
+
+    path: str
+    status: FileStatus
+    changes: tuple[FileChange, ...] | None = None
+    error: str | None = None
+
+
+class Field(Struct, frozen=True):
+    """One thing that a plugin wants to be told by the operator."""
+
+    id: str
+    label: str = ""
+    type: FieldType = "string"
+    required: bool = False
+    default: Any = None
+    options: tuple[Any, ...] | None = None
+    hint: str | None = None
+
+
+class InputRequired(Struct, frozen=True):
+    """A worker's question."""
+
+    fields: tuple[Field, ...] = ()
+    reason: str = ""
+
+
+class Reply(Struct, frozen=True):
+    """Worker to host: what became of it. Only together with the exit code is it an answer."""
+
+    result: Result
+    per_file: tuple[PerFile, ...] = ()
+    log_records: tuple[Any, ...] | None = ()
+    input_required: InputRequired | None = None
+    error_message: str | None = None
+
+
+class ValidationContext(Struct, frozen=True):
+    variables: dict[str, Any]
+    template_name: str = ""
+
+
+class ValidationRequest(Struct, frozen=True):
+    """Host to worker, in mode `validate`: are these variables good? No file is named, none may be touched."""
+
+    context: ValidationContext
+    plugin_module: str = ""
+
+
+class PluginFacts(Struct, frozen=True):
+    """What the plugin's class says about itself, to be compared with its manifest."""
+
+    name: str | None = None
+    version: str | None = None
+    supported_extensions: tuple[str, ...] | None = None
+    api_version: str | None = None
+
+
+class ValidationReply(Struct, frozen=True):
+    errors: tuple[str, ...]
+    plugin: PluginFacts | None = None

@@ -1,0 +1,127 @@
+"""A worker's question and the operator's answers: whether the one may be asked, and the others fit it. Pure.
+
+A question comes from a plugin, so it is bounded, and only five kinds of field exist: there is none in which a
+secret would be typed unseen. Answers may come as text, from a command line, and become what the field says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, assert_never
+
+from ...messages.quoting import quote
+from .messages import Field, InputRequired
+
+MOST_FIELDS = 50
+LONGEST_ID = 100  # characters
+LONGEST_TEXT = 100_000  # characters of a reason, a label, a hint, or an answer
+MOST_OPTIONS = 1_000
+MOST_ROUNDS = 10  # questions that one plugin may ask in one run
+
+_TRUE, _FALSE = ("true", "yes", "y", "1", "on"), ("false", "no", "n", "0", "off")
+
+
+def flaw(question: InputRequired) -> str | None:
+    """Return why *question* cannot be put to an operator, or None."""
+    if not 0 < len(question.fields) <= MOST_FIELDS:
+        return f"it asks for {len(question.fields)} fields; one to {MOST_FIELDS} can be asked for"
+    ids = [field.id for field in question.fields]
+    if len(set(ids)) < len(ids):
+        return "it asks for the same field twice"
+    if len(question.reason) > LONGEST_TEXT:
+        return "its reason is too long to read"
+    return next((problem for field in question.fields if (problem := _flaw_in(field))), None)
+
+
+def _flaw_in(field: Field) -> str | None:
+    named = f"the field {quote(field.id)}"
+    if not field.id.strip() or len(field.id) > LONGEST_ID or not field.id.isprintable():
+        return f"{named} has no usable id"
+    if len(field.label) > LONGEST_TEXT or len(field.hint or "") > LONGEST_TEXT:
+        return f"{named} has a label or hint that is too long to read"
+    if field.type == "choice":
+        options = field.options or ()
+        if not 0 < len(options) <= MOST_OPTIONS:
+            return f"{named} is a choice of {len(options)} options"
+        if not all(isinstance(option, str | int | float | bool) for option in options):
+            return f"{named} offers an option that is neither text nor a number"
+    return None
+
+
+def missing(fields: tuple[Field, ...], answers: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Return the required fields that *answers* leave open and that have no default."""
+    return tuple(
+        field
+        for field in fields
+        if field.required and field.default is None and _empty(answers.get(field.id))
+    )
+
+
+def accept(fields: tuple[Field, ...], answers: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the answers as the plugin gets them, and what is wrong with those that it does not."""
+    accepted: dict[str, Any] = {}
+    problems = []
+    known = {field.id for field in fields}
+    problems += [f"{quote(name)} was not asked for" for name in answers if name not in known]
+    for field in fields:
+        answer = answers.get(field.id)
+        if _empty(answer):
+            answer = field.default
+        if _empty(answer):
+            if field.required:
+                problems.append(f"{name(field)}: an answer is needed")
+            continue
+        value, problem = _convert(field, answer)
+        if problem is None:
+            accepted[field.id] = value
+        else:
+            problems.append(f"{name(field)}: {problem}")
+    return accepted, tuple(problems)
+
+
+def name(field: Field) -> str:
+    """Return how to call *field* in a sentence: its id, and its label if that says more."""
+    return f"{field.id} ({field.label})" if field.label and field.label != field.id else field.id
+
+
+def _empty(answer: Any) -> bool:
+    return answer is None or (isinstance(answer, str) and not answer.strip())
+
+
+def _convert(field: Field, answer: Any) -> tuple[Any, str | None]:
+    """Return *answer* as *field* wants it, or why it is not what it wants."""
+    match field.type:
+        case "string" | "text":
+            return _text(field, answer)
+        case "choice":
+            options = field.options or ()
+            chosen = [option for option in options if option is answer or str(option) == str(answer)]
+            offered = ", ".join(quote(str(option)) for option in options[:12])
+            return (chosen[0], None) if chosen else (None, f"{quote(str(answer))} is none of {offered}")
+        case "date":
+            return _date(answer)
+        case "boolean":
+            word = str(answer).strip().lower()
+            known = word in _TRUE or word in _FALSE
+            return (word in _TRUE, None) if known else (None, f"{quote(str(answer))} is neither yes nor no")
+        case never:
+            assert_never(never)
+
+
+def _text(field: Field, answer: Any) -> tuple[Any, str | None]:
+    if not isinstance(answer, str):
+        return None, "text is wanted"
+    if len(answer) > LONGEST_TEXT:
+        return None, f"over {LONGEST_TEXT} characters"
+    if field.type == "string" and ("\n" in answer or "\r" in answer):
+        return None, "one line is wanted"
+    return answer, None
+
+
+def _date(answer: Any) -> tuple[Any, str | None]:
+    text = answer.isoformat() if isinstance(answer, date) else str(answer).strip()
+    try:
+        return date.fromisoformat(text).isoformat(), None
+    except ValueError:
+        return None, f"{quote(text)} is no date such as 2026-01-31"

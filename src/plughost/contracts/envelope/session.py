@@ -1,0 +1,295 @@
+"""The `envelope` conversation with no I/O: one line in, one line out, and an exit code that must agree with it.
+
+Theory of operation. The answer is the pair of exit code and envelope. So nothing is decided when the line
+arrives: a worker that says "success" and then dies has not succeeded, and one that exits with 0 and says
+nothing has not either. One deadline runs, from the request to the exit. A worker that was started early
+waits without one: whoever started it lets it go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from plughost_sdk.frames import lines
+from plughost_sdk.frames.errors import FrameError
+
+from ...autopsy import ExitStatus
+from ...errors import LocalProtocolError, RemoteProtocolError
+from ...failures import FailureCode, Stage
+from ...messages import strict_json
+from ..base import Channel, EndWanted, Event, Fault, FramePassed, InputEnded, Rung, StateChanged
+from . import prompts
+from .messages import FRAME_LIMIT, Reply, ValidationReply
+from .states import INITIAL, TRANSITIONS, Said, Speaker, State
+
+EXIT_UNCAUGHT = 3
+EXIT_TIMEOUT = 124  # the host's alone: what it writes down for a worker that it had to stop
+
+# The only good pairs.
+_EXITS = {"success": 0, "failed": 1, "input_required": 2}
+
+_REPLY = strict_json.Decoder(Reply, "reply")
+_VALIDATION = strict_json.Decoder(ValidationReply, "validation reply")
+
+
+class Mode(Enum):
+    """What the worker is started for."""
+
+    TRANSFORM = "transform"
+    VALIDATE = "validate"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the binding demands of a conversation. Seconds and bytes."""
+
+    timeout_s: float = 30.0
+    line_bytes: int = FRAME_LIMIT
+
+
+class EnvelopeSession:
+    """One worker, from its start to its exit."""
+
+    __slots__ = (
+        "_events",
+        "_lines",
+        "_now",
+        "_outgoing",
+        "_terms",
+        "_until",
+        "delivered",
+        "exit",
+        "fault",
+        "marks",
+        "mode",
+        "reply",
+        "state",
+        "validation",
+    )
+
+    def __init__(self, mode: Mode, terms: Terms, now: float) -> None:
+        self.mode = mode
+        self.state = INITIAL
+        self.reply: Reply | None = None
+        self.validation: ValidationReply | None = None
+        self.fault: Fault | None = None
+        self.exit: ExitStatus | None = None
+        self.delivered = False  # the request was written whole; nobody can tell whether it was read
+        self.marks: dict[str, float] = {"started": now}
+        self._terms = terms
+        self._now = now
+        self._until: float | None = None
+        self._lines = lines.LineDecoder(terms.line_bytes)
+        self._events: deque[Event] = deque()
+        self._outgoing: list[tuple[Channel, bytes]] = []
+
+    # What the host does
+
+    def tell(self, line: bytes, now: float) -> None:
+        """Send the request, an encoded line, and end the worker's input. Raises LocalProtocolError for a second one.
+
+        A worker that has failed already fails the request too: its fault is the outcome.
+        """
+        self.note_time(now)
+        if self.state is State.FAILED:
+            return
+        self._advance(Speaker.HOST, Said.REQUEST)
+        self.marks["called"] = now
+        self._until = now + self._terms.timeout_s
+        self._outgoing.append((Channel.STDIN, line))
+        self._events.append(FramePassed("out", line[:-1]))
+        self._events.append(InputEnded())
+
+    def retire(self) -> None:
+        """Let a worker go that was told nothing: not an error, whatever it does now."""
+        if self.state is State.STARTED:
+            self._advance(Speaker.HOST, Said.GOODBYE)
+            self._events.append(EndWanted(Rung.KILL))  # it has done nothing yet that would need care
+
+    # What happens to it
+
+    def receive_data(self, data: bytes, channel: Channel) -> None:
+        if channel is Channel.STDOUT and self.state in (State.STARTED, State.WORKING, State.ANSWERED):
+            self._lines.receive_data(data)
+            self._read_lines()
+
+    def receive_eof(self, channel: Channel) -> None:
+        if channel is Channel.STDOUT and self.state in (State.STARTED, State.WORKING, State.ANSWERED):
+            self._lines.receive_eof()
+            self._read_lines()
+
+    def receive_exit(self, status: ExitStatus) -> None:
+        self.exit = status
+        self.marks.setdefault("exited", self._now)
+        match self.state:
+            case State.STARTED | State.WORKING:
+                self._judge_silence(status)
+            case State.ANSWERED:
+                self._judge_pair(status)
+            case State.RETIRING:
+                self._advance(Speaker.PLUGIN, Said.EXIT)
+            case State.CLOSED | State.FAILED:
+                pass
+            case never:
+                assert_never(never)
+
+    def note_time(self, now: float) -> None:
+        self._now = max(self._now, now)
+
+    def receive_tick(self, now: float) -> None:
+        self.note_time(now)
+        overdue = self.next_deadline()
+        if overdue is not None and self._now >= overdue:
+            what = "did not exit" if self.state is State.ANSWERED else "did not finish"
+            self._fail(FailureCode.TIMEOUT, f"it {what} within its time", "isolation.timeout_seconds")
+
+    def receive_broken_pipe(self) -> None:
+        pass  # it may know without reading: its exit decides
+
+    def receive_sent(self) -> None:
+        if self.state is not State.STARTED:
+            self.delivered = True
+            self.marks["delivered"] = self._now
+
+    # What it asks for
+
+    def next_deadline(self) -> float | None:
+        return self._until if self.state in (State.WORKING, State.ANSWERED) else None
+
+    def next_event(self) -> Event | None:
+        return self._events.popleft() if self._events else None
+
+    def data_to_send(self) -> list[tuple[Channel, bytes]]:
+        outgoing, self._outgoing = self._outgoing, []
+        return outgoing
+
+    @property
+    def settled(self) -> bool:
+        return self.state in (State.CLOSED, State.FAILED)
+
+    @property
+    def stage(self) -> Stage:
+        """How far the conversation has come."""
+        match self.state:
+            case State.STARTED | State.RETIRING:
+                return Stage.IDLE
+            case State.WORKING:
+                return Stage.EXECUTE
+            case State.ANSWERED | State.CLOSED:
+                return Stage.TEARDOWN
+            case State.FAILED:
+                return self.fault.stage if self.fault is not None else Stage.LAUNCH
+            case never:
+                assert_never(never)
+
+    @property
+    def timings_ms(self) -> dict[str, float]:
+        """How long the start, the work and the whole of it took."""
+        marks = self.marks
+        spans = {
+            "launch": ("started", "spawned"),
+            "work": ("called", "answered" if "answered" in marks else "failed"),
+            "total": ("called", "exited"),
+        }
+        return {
+            name: round((marks[end] - marks[start]) * 1000, 3)
+            for name, (start, end) in spans.items()
+            if start in marks and end in marks
+        }
+
+    # Lines
+
+    def _read_lines(self) -> None:
+        while self.state in (State.STARTED, State.WORKING, State.ANSWERED):
+            try:
+                line = self._lines.next_frame()
+                if line is None:
+                    return
+                if line.strip():
+                    self._events.append(FramePassed("in", line))
+                    self._read_line(line)
+            except FrameError as error:
+                self._fail(FailureCode.MALFORMED_RESPONSE, str(error), "limits.line_bytes")
+            except RemoteProtocolError as error:
+                if self._lines.complete:
+                    self._fail(FailureCode.MALFORMED_RESPONSE, str(error))
+                else:  # the line was cut off by the end of the stream: it died while writing
+                    self._fail(FailureCode.CRASHED, "it ended its output in the middle of its envelope")
+
+    def _read_line(self, line: bytes) -> None:
+        """Take *line* for the answer. Raises RemoteProtocolError if it cannot be decoded."""
+        match self.state:
+            case State.STARTED:
+                return self._refuse("it wrote to stdout before it was told anything")
+            case State.ANSWERED:
+                return self._refuse("it wrote more than one envelope to stdout")
+            case _ if self.mode is Mode.VALIDATE:
+                self.validation = _VALIDATION.decode(line)
+            case _:
+                reply = _REPLY.decode(line)
+                if problem := _flaw_in(reply):
+                    return self._refuse(f"reply: {problem}")
+                self.reply = reply
+        self.marks["answered"] = self._now
+        return self._advance(Speaker.PLUGIN, Said.REPLY)
+
+    def _refuse(self, problem: str) -> None:
+        self._fail(FailureCode.MALFORMED_RESPONSE, problem)
+
+    # The pair
+
+    def _judge_silence(self, status: ExitStatus) -> None:
+        """It has ended and said nothing that could be understood."""
+        if self.state is State.STARTED:
+            self._fail(FailureCode.CRASHED, f"it ended with {status.meaning} before it was told anything")
+        elif status.code == EXIT_UNCAUGHT:
+            self._fail(FailureCode.CRASHED, "an exception that it did not catch (exit status 3)")
+        elif status.code == EXIT_TIMEOUT:
+            self._fail(FailureCode.CRASHED, "it exited with status 124, which is the host's alone to give")
+        else:
+            self._fail(FailureCode.CRASHED, f"it ended with {status.meaning} and without an envelope")
+
+    def _judge_pair(self, status: ExitStatus) -> None:
+        result = self.reply.result if self.reply is not None else "success"
+        if status.code == _EXITS.get(result):
+            self._advance(Speaker.PLUGIN, Said.EXIT)
+        elif status.code in _EXITS.values():
+            self._fail(
+                FailureCode.MALFORMED_RESPONSE,
+                f"its envelope says {result!r}, but it ended with {status.meaning}",
+            )
+        else:
+            self._fail(
+                FailureCode.CRASHED, f"its envelope says {result!r}, then it ended with {status.meaning}"
+            )
+
+    # Moves
+
+    def _fail(self, code: FailureCode, message: str, limit: str | None = None) -> None:
+        self.marks["failed"] = self._now
+        self.fault = Fault(code, self.stage, message, limit)
+        self._advance(Speaker.PLUGIN, Said.FAULT)
+        # One that broke off may be about to exit: it gets the time to, and its exit status tells why.
+        self._events.append(EndWanted(Rung.CLOSE_STDIN if code is FailureCode.CRASHED else Rung.TERMINATE))
+
+    def _advance(self, speaker: Speaker, said: Said) -> None:
+        following = TRANSITIONS.get((self.state, speaker, said))
+        if following is None:
+            error = LocalProtocolError if speaker is Speaker.HOST else RemoteProtocolError
+            raise error(f"{speaker.value} may not say {said.value} while {self.state.value}")
+        self._events.append(StateChanged(self.state.value, following.value))
+        self.state = following
+
+
+def _flaw_in(reply: Reply) -> str | None:
+    """Return what is wrong with an envelope by itself, or None."""
+    if reply.result == "timeout":
+        return "it says 'timeout', which is the host's alone to say"
+    if (reply.result == "input_required") != (reply.input_required is not None):
+        return f"it says {reply.result!r}, and its `input_required` does not fit that"
+    if reply.input_required is not None:
+        return prompts.flaw(reply.input_required)
+    return None

@@ -1,0 +1,85 @@
+"""A tree -> the one pass that may work on it. Never waits; however the process ends, the kernel lets go."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ..errors import TreeError
+from .store import locate, place, resolve
+from .tree import shown
+
+CANNOT_LOCK = (errno.EBADF, errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS)
+LOCK_SUFFIX = ".lock"
+ATTEMPTS = 10  # to open a lock file that somebody else removes at the same time
+
+
+class TreeLock:
+    """Hold the directory *root* for one pass. Entering raises TreeError if another one does."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._fd = -1
+        self._file: Path | None = None
+
+    def __enter__(self) -> Self:
+        left = locate(self._root)
+        try:
+            tree = resolve(self._root)
+        except TreeError:
+            if left is None:
+                raise
+            self._lock_file(left[1])  # a plugin has removed the directory: it is about to be put back
+            return self
+        self._fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._lock()
+        except OSError as error:
+            self._release()
+            if error.errno not in CANNOT_LOCK:
+                raise
+            self._lock_file(left[1] if left is not None else place(tree))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._release()
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._file = None  # it is the other's to remove
+            self._release()
+            raise TreeError(
+                shown(self._root), "another pass is working on it", "Wait until that is over, or end it"
+            ) from error
+
+    def _lock_file(self, store: Path) -> None:
+        """Lock a file beside the store instead."""
+        path = store.with_name(store.name + LOCK_SUFFIX)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for _ in range(ATTEMPTS):
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            self._lock()
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(self._fd), os.lstat(path)):
+                    self._file = path
+                    return
+            self._release()  # whoever held it has removed it: there may be a new one
+        raise TreeError(shown(path), "cannot be locked", "Try again")
+
+    def _release(self) -> None:
+        """Let go; a lock file is removed while it is still ours."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+            self._file = None
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,170 @@
+"""A tree as it was: saved before a plugin works on it, compared with what it is now, and put back whole.
+
+Theory of operation. The store holds copies of all files, and an inventory of all paths. The inventory is written
+last, and replaced in one step: from that moment the tree may be touched, and whoever finds it after a crash can put
+the tree back. To advance is to save what changed under new numbers, to replace the inventory, and only then
+to drop what no longer counts. The note of the caller is part of the inventory, so that both change together; a
+note that is replaced alone is a document of its own, which counts while the generation it names does.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from ..errors import TreeError
+from .changes import Change, ChangeKind, compare
+from .contents import Contents
+from .directories import ROOT, Directories
+from .displaced import Displaced
+from .inventory import Inventory, Note, numbers, read_inventory, write_inventory, write_note
+from .objects import Objects
+from .restore import Restoration
+from .saving import save_tree
+from .store import create, remove_store, resolve
+from .tree import Entry, Listing, demand, list_tree, scan, shown
+
+
+class Snapshot:
+    """A directory tree as it was at one moment, kept in a store outside of it."""
+
+    def __init__(self, root: Path, store: Path, inventory: Inventory, objects: Objects) -> None:
+        self.root = root
+        self.store = store
+        self._objects = objects
+        self._inventory = inventory
+        self._note = inventory.note
+        self._index()
+
+    @classmethod
+    def take(cls, root: Path, store: Path, note: dict[str, Any] | None = None) -> Snapshot:
+        """Save the directory *root* into the new or empty directory *store*, with a *note* that JSON can hold.
+
+        Raises TreeError if it cannot be read, or something writes to it; the store is then removed again.
+        """
+        tree = resolve(root)
+        create(store, tree)
+        try:
+            objects = Objects(store)
+            objects.prepare()
+            saved = save_tree(tree, scan(tree), objects, {})
+            inventory = Inventory(0, secrets.token_hex(8), note or {}, saved)
+            write_inventory(store, inventory)
+        except BaseException as error:
+            remove_store(store)
+            if isinstance(error, OSError):
+                raise _unsaved(store, error) from error
+            raise
+        return cls(tree, store, inventory, objects)
+
+    @classmethod
+    def open(cls, root: Path, store: Path) -> Snapshot:
+        """Return the snapshot of *root* that *store* holds. Raises TreeError if it is damaged."""
+        inventory, objects = read_inventory(store), Objects(store)
+        objects.keep_only(*numbers(inventory.saved.values()))
+        return cls(root, store, inventory, objects)
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What the caller has to remember."""
+        return self._note
+
+    @property
+    def paths(self) -> Mapping[str, Entry]:
+        """What was in the tree, by path; `.` is its root."""
+        return MappingProxyType(self._entries)
+
+    def changes(self) -> tuple[Change, ...]:
+        """Return what is not as it was. Raises TreeError if the tree cannot be read, or is beyond all limits."""
+        with Directories(self.root, force=True) as directories:
+            try:
+                listing = list_tree(directories)
+                if listing.unreadable or not listing.complete:
+                    demand(self.root, listing)
+                return self._compare(listing, directories)
+            finally:
+                directories.put_back_modes()
+
+    def revert(self, displaced: Displaced | None = None) -> tuple[Change, ...]:
+        """Put the tree back, and return what was undone. What is *displaced* is kept there instead of removed.
+
+        Raises TreeError if something could not be put back; all that can be was put back first.
+        """
+        with Directories(self.root, force=True) as directories:
+            saved, token = self._inventory.saved, self._inventory.token
+            restoration = Restoration(saved, self._objects, directories, token, displaced)
+            try:
+                listing = list_tree(directories)
+                if not listing.complete:
+                    restoration.sweep()
+                    listing = list_tree(directories)
+                swept = [Change(path, ChangeKind.CREATED) for path in restoration.swept]
+                undone = sorted([*swept, *self._compare(listing, directories)], key=lambda each: each.path)
+                restoration.run(tuple(undone))
+            except OSError as error:
+                raise _lost(self.root, {ROOT: error}) from error
+        if restoration.failures:
+            raise _lost(self.root, restoration.failures)
+        return tuple(undone)
+
+    def advance(self, note: dict[str, Any]) -> None:
+        """Accept the tree as it is now, together with *note*: a kill leaves both as they were, or both anew.
+
+        Raises TreeError if it cannot be read; the snapshot is then the old one.
+        """
+        try:
+            saved = save_tree(self.root, scan(self.root), self._objects, self._inventory.saved)
+            generation = self._inventory.generation + 1
+            inventory = msgspec.structs.replace(
+                self._inventory, generation=generation, note=note, saved=saved
+            )
+            write_inventory(self.store, inventory)
+            self._inventory, self._note = inventory, note
+            self._index()
+            self._objects.keep_only(*numbers(saved.values()))
+        except OSError as error:
+            raise _unsaved(self.store, error) from error
+
+    def set_note(self, note: dict[str, Any]) -> None:
+        """Replace the note alone, in one step."""
+        try:
+            write_note(self.store, Note(self._inventory.generation, note))
+        except OSError as error:
+            raise _unsaved(self.store, error) from error
+        self._note = note
+
+    def close(self) -> None:
+        """Forget the tree as it was: it is kept as it is now. The store is removed."""
+        remove_store(self.store)
+
+    def _index(self) -> None:
+        saved = self._inventory.saved
+        self._entries = {path: each.entry for path, each in saved.items()}
+        self._racy = {path for path, each in saved.items() if each.racy}
+
+    def _compare(self, listing: Listing, directories: Directories) -> tuple[Change, ...]:
+        contents = Contents(self._inventory.saved, self._objects, directories)
+        return compare(self._entries, listing.entries, contents, self._racy)
+
+
+def _unsaved(store: Path, error: OSError) -> TreeError:
+    return TreeError(
+        shown(store), f"cannot be saved to: {error.strerror or error}", "Check its disk for space and errors"
+    )
+
+
+def _lost(root: Path, failures: Mapping[str, OSError | None]) -> TreeError:
+    path = min(failures)
+    error = failures[path]
+    why = (error.strerror or str(error)) if error is not None else "something else changes it"
+    more = f", nor {len(failures) - 1} more" if len(failures) > 1 else ""
+    return TreeError(
+        shown(root, path),
+        f"could not be put back{more}: {why}",
+        "Remove the cause, then recover the directory",
+    )

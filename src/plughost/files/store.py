@@ -1,0 +1,140 @@
+"""A tree -> where what is saved of it lives: beside it, on the same filesystem if that can be, and never inside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from ..errors import TreeError
+from .inventory import INVENTORY, sync_directory
+from .tree import shown
+
+NAME_MAX = 255  # bytes of one name
+STORE_MODE = 0o700
+
+
+def place(root: Path) -> Path:
+    """Return where the store of the directory *root* belongs. Raises TreeError for anything else, and for `/`."""
+    tree = resolve(root)
+    beside = _beside(tree)
+    if beside is not None and _can_hold(beside.parent, tree):
+        return beside
+    store = _apart(tree)
+    if store is None or store.is_relative_to(tree):
+        raise TreeError(
+            shown(tree),
+            "there is no place outside of it to save it to",
+            "Make its parent directory writable, or let XDG_STATE_HOME name a directory elsewhere",
+        )
+    return store
+
+
+def find(root: Path) -> Path | None:
+    """Return the store that was left of *root*, if there is one. *root* need not be there any more."""
+    found = locate(root)
+    return found[1] if found is not None else None
+
+
+def locate(root: Path) -> tuple[Path, Path] | None:
+    """Return a tree and the store that was left of it: *root* itself, or what it links to."""
+    plain = Path(os.path.abspath(root))
+    trees = [
+        plain.parent.resolve() / plain.name,
+        plain.resolve(),
+    ]  # a plugin may have made it the link that it is
+    for tree in dict.fromkeys(trees):
+        for store in _places(tree):
+            if _is_ours(store):
+                return tree, store
+    return None
+
+
+def resolve(root: Path) -> Path:
+    """Return the real path of the directory *root*. Raises TreeError for what is none, and for `/`."""
+    try:
+        tree = root.resolve(strict=True)
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # a loop of links is a RuntimeError until Python 3.13
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TreeError(shown(root), f"cannot be found: {reason}", "Name an existing directory") from error
+    if not tree.is_dir():
+        raise TreeError(shown(root), "is not a directory", "Name an existing directory")
+    if tree.parent == tree:
+        raise TreeError(shown(root), "is the whole filesystem", "Name a directory in it")
+    return tree
+
+
+def create(store: Path, tree: Path) -> None:
+    """Make an empty store, for us alone. Raises TreeError if there is one with something in it."""
+    if store.parent.resolve().is_relative_to(tree):
+        raise TreeError(shown(store), f"lies inside of {shown(tree)}", "Save to a place outside of it")
+    try:
+        store.parent.mkdir(mode=STORE_MODE, parents=True, exist_ok=True)
+        store.mkdir(mode=STORE_MODE, exist_ok=True)
+        if not _is_ours(store) or os.listdir(store):
+            raise TreeError(
+                shown(store), "something was left here by an earlier pass", "Recover the directory first"
+            )
+        store.chmod(STORE_MODE)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise TreeError(shown(store), f"cannot be made: {reason}", "Check the directory above it") from error
+
+
+def remove_store(store: Path) -> None:
+    """Remove a store. From the first step on, it does not count any more."""
+    try:
+        (store / INVENTORY).unlink(missing_ok=True)
+        sync_directory(store)
+        shutil.rmtree(store)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise TreeError(
+            shown(store), f"cannot be removed: {error.strerror or error}", "Remove it by hand"
+        ) from error
+
+
+def _places(tree: Path) -> Iterator[Path]:
+    for store in (_beside(tree), _apart(tree)):
+        if store is not None:
+            yield store
+
+
+def _beside(tree: Path) -> Path | None:
+    name = f".{tree.name}.plughost"
+    return tree.parent / name if tree.name and len(os.fsencode(name)) <= NAME_MAX else None
+
+
+def _apart(tree: Path) -> Path | None:
+    state = os.environ.get("XDG_STATE_HOME", "")
+    try:
+        base = Path(state) if os.path.isabs(state) else Path.home() / ".local/state"
+    except RuntimeError:  # nobody knows where home is
+        return None
+    return base.resolve() / "plughost/passes" / sha256(os.fsencode(tree)).hexdigest()[:32]
+
+
+def _can_hold(parent: Path, tree: Path) -> bool:
+    effective = os.access in os.supports_effective_ids
+    writable = os.access(parent, os.W_OK | os.X_OK, effective_ids=effective)
+    return writable and parent.stat().st_dev == tree.stat().st_dev
+
+
+def _is_ours(store: Path) -> bool:
+    """Tell whether a store is there. Raises TreeError if it is somebody else's: what is in it would be believed."""
+    try:
+        status = os.lstat(store)
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        problem = "stands where a directory is saved to, but was not made by this user"
+        raise TreeError(shown(store), problem, "Find out who made it, and remove it")
+    return True

@@ -1,0 +1,233 @@
+"""`plughost transform`: envelope plugins over the files of a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .. import options
+from ..prompting import Prompter
+from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal
+
+if TYPE_CHECKING:
+    from ....host.envelope.options import PassKeywords, PassResult
+    from ....host.events import Event
+    from ....manifest.envelope_manifest import EnvelopeManifest
+
+SHOWN = 400  # characters of a log line; the log has the whole of it
+
+
+@click.command("transform", short_help="Run envelope plugins over the files of a directory.")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="P", help="A plugin's directory or name; repeatable."
+)
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A directory of plugins, for names; repeatable, a later one wins. Without --plugin: all of them.",
+)
+@click.option(
+    "--order", multiple=True, metavar="NAME[,NAME…]", help="Who runs first; the rest follow by name."
+)
+@click.option(
+    "--var", "variables", multiple=True, metavar="K=V", help="A variable; V is text, or JSON after `:=`."
+)
+@click.option("--answer", "answers", multiple=True, metavar="FIELD=V", help="An answer, given beforehand.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="Only this file; repeatable.")
+@click.option("--template", metavar="NAME[@VERSION]", default="", help="What the directory was made from.")
+@click.option("--project", default="", help="The project it belongs to.")
+@click.option("--equipment", default="", help="The equipment it was made on.")
+@click.option("--run-kind", default="", help="Such as experimental or test.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--fatal", is_flag=True, help="Stop at the first plugin that does not succeed.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Plugins at once, if they share no file.")
+@click.option("--keep-partial", is_flag=True, help="Keep what a plugin had changed when it failed.")
+@click.option("--allow-network", is_flag=True, help="Take plugins from --root that declare network use.")
+@click.option(
+    "--no-confine", is_flag=True, help="Do not have the kernel keep workers from writing elsewhere."
+)
+@click.option("--input-timeout", type=float, metavar="S", help="Seconds for the answers to one question.")
+@click.option(
+    "--record", type=click.Path(path_type=Path), help="The record; .exlab-wizard/creation.json otherwise."
+)
+@click.option("--logs", type=click.Path(path_type=Path), help="Where logs go; .exlab-wizard otherwise.")
+@click.option("--recover", is_flag=True, help="Only put right what a killed pass has left, then stop.")
+@options.as_json
+def command(
+    directory: Path,
+    plugins: tuple[str, ...],
+    roots: tuple[Path, ...],
+    order: tuple[str, ...],
+    variables: tuple[str, ...],
+    answers: tuple[str, ...],
+    files: tuple[str, ...],
+    template: str,
+    project: str,
+    equipment: str,
+    run_kind: str,
+    dry_run: bool,
+    fatal: bool,
+    jobs: int,
+    keep_partial: bool,
+    allow_network: bool,
+    no_confine: bool,
+    input_timeout: float | None,
+    record: Path | None,
+    logs: Path | None,
+    recover: bool,
+    as_json: bool,
+) -> None:
+    """Run envelope plugins over the files of DIRECTORY, each in its own worker, and write down what happened.
+
+    A plugin that fails, is late or touches what it must not leaves the directory as it found it; the others run
+    all the same. On a terminal you are asked for what a plugin is missing. Exit status: 0 if every plugin
+    succeeded or had nothing to do, 1 otherwise.
+    """
+    terminal = Terminal(as_json=as_json)
+    if recover:
+        terminal.exit(_recover(terminal, directory))
+    if not plugins and not roots:
+        raise click.UsageError("Which plugins? Give --plugin DIRECTORY, or --root DIRECTORY for all of them.")
+    name, _, version = template.partition("@")
+    keywords: PassKeywords = {
+        "order": [each for word in order for each in word.split(",") if each],
+        "files": files or None,
+        "variables": options.parse_pairs(variables, "--var"),
+        "answers": options.parse_pairs(answers, "--answer"),
+        "input_timeout_s": input_timeout,
+        "template_name": name,
+        "template_version": version,
+        "run_kind": run_kind,
+        "equipment_id": equipment,
+        "project": project,
+        "dry_run": dry_run,
+        "fatal": fatal,
+        "jobs": jobs,
+        "keep_partial": keep_partial,
+        "confine": False if no_confine else None,
+    }
+    if record is not None:
+        keywords["record"] = record
+    if logs is not None:
+        keywords["logs"] = logs
+    chosen = _choose(terminal, plugins, roots, allow_network=allow_network)
+    result = _run(terminal, directory, chosen, keywords)
+    terminal.data(result.to_dict())
+    _show(terminal, result)
+    terminal.exit(EXIT_OK if result.ok else EXIT_REMOTE_ERROR)
+
+
+def _run(
+    terminal: Terminal,
+    directory: Path,
+    chosen: Sequence[str | EnvelopeManifest],
+    keywords: PassKeywords,
+) -> PassResult:
+    from ....blocking import Host
+
+    prompter = Prompter(terminal)
+    with Host(on_event=_Progress(terminal).note) as host:
+        ask = prompter.ask if prompter.possible else None
+        return host.run_pass(directory, chosen, on_input_required=ask, **keywords)
+
+
+def _choose(
+    terminal: Terminal, plugins: Sequence[str], roots: Sequence[Path], *, allow_network: bool
+) -> list[str | EnvelopeManifest]:
+    """Return the plugins that the words mean: directories, names in the roots, or all that the roots hold."""
+    from ....manifest.envelope_registry import discover
+
+    registry = discover(*roots, allow_network=allow_network)
+    for rejection in registry.rejected:
+        terminal.note(f"{rejection.path}: not used: {rejection.reason}")
+    if not plugins:
+        if not registry.loaded:
+            raise click.UsageError(f"There is no usable plugin in {', '.join(map(str, roots))}.")
+        return list(registry.loaded)
+    return [registry.find(word) or word for word in plugins]
+
+
+def _recover(terminal: Terminal, directory: Path) -> int:
+    from ....files.lock import TreeLock
+    from ....files.recovery import recover
+    from ....host.envelope.ledger import settle
+
+    with TreeLock(directory):
+        found = recover(directory)
+        told = None if found is None else settle(found)
+    terminal.data({"ok": True, "recovered": told})
+    terminal.text(told or "Nothing to recover: no pass was interrupted here.")
+    return EXIT_OK
+
+
+class _Progress:
+    """Tells how far a pass is: a line per plugin and file on a terminal, log lines everywhere."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def note(self, event: Event) -> None:
+        from ....host.events import FileProgress, Logged, PluginBegun
+        from ....process.news import StderrLine
+        from ....record.log_lines import LogLine, said
+
+        match event.what:
+            case PluginBegun(number, count, files):
+                self._terminal.progress(f"[{number}/{count}] {event.plugin}: {files} files")
+            case FileProgress(path, status, index, count) if status != "started":
+                self._terminal.progress(f"  {index}/{count} {Path(path).name}: {status}")
+            case Logged(level, message, context) if level in ("WARNING", "ERROR", "CRITICAL"):
+                told = said(LogLine(level, message, context))
+                self._terminal.note(f"{event.plugin}: {level.lower()}: {told[:SHOWN]}")
+            case StderrLine(text):
+                self._terminal.note(f"{event.plugin}: {text}")
+            case _:
+                pass
+
+
+def _show(terminal: Terminal, result: PassResult) -> None:
+    if result.recovered:
+        terminal.note(result.recovered)
+    for problem in result.problems:
+        terminal.error(problem)
+    if result.problems:
+        terminal.text("Nothing was begun: the plugins object to the variables, or could not be asked.")
+        return
+    if result.dry_run:
+        _show_preview(terminal, result)
+    rows = [
+        (
+            each.plugin,
+            each.status,
+            str(len(each.files_affected)),
+            f"{each.isolation.duration_ms} ms",
+            each.error or ", ".join(each.files_affected[:4]) + (" …" if len(each.files_affected) > 4 else ""),
+        )
+        for each in result.plugins_applied
+    ]
+    terminal.table(("plugin", "status", "files", "time", ""), rows)
+    for failure in result.failures:
+        terminal.note(f"{failure.plugin}: {failure.hint}")
+    for each in result.plugins_applied:
+        for warning in each.warnings:
+            terminal.note(f"{each.plugin}: warning: {warning}")
+    if result.aborted:
+        terminal.text("The pass was stopped before all plugins had run.")
+
+
+def _show_preview(terminal: Terminal, result: PassResult) -> None:
+    rows = [
+        (each.plugin, change["kind"], change["path"], change["summary"])
+        for each in result.plugins_applied
+        for told in each.per_file
+        for change in told.changes
+    ]
+    if rows:
+        terminal.table(("plugin", "would", "path", "summary"), rows)
+        terminal.text()

@@ -1,0 +1,62 @@
+"""A plugin's question, put to a person at a terminal. It says whose question it is, and what kind of answer fits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .terminal import Terminal, one_line
+
+if TYPE_CHECKING:
+    from ...contracts.envelope.messages import Field
+    from ...host.envelope.options import Answers, Question
+
+KINDS = {
+    "string": "text",
+    "text": "text; \\n begins a new line",
+    "date": "date, YYYY-MM-DD",
+    "boolean": "yes or no",
+}
+
+
+class Prompter:
+    """Asks on the terminal. End of input (Ctrl-D) gives up."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    @property
+    def possible(self) -> bool:
+        """There is a person: both what we write and what we read is a terminal."""
+        streams = (sys.stdin, sys.stderr)
+        return not self._terminal.as_json and all(each is not None and each.isatty() for each in streams)
+
+    def ask(self, question: Question) -> Answers:
+        """Return the answers to *question*, or None if the person gives up."""
+        self._terminal.note(f"\n{one_line(question.plugin)} asks: {one_line(question.reason)}")
+        for problem in question.problems:
+            self._terminal.note(f"  {one_line(problem)}")
+        answers: dict[str, Any] = {}
+        try:
+            for field in question.fields:
+                answers[field.id] = self._read(field)
+        except EOFError:
+            self._terminal.note("\n(no more answers: the pass ends here)")
+            return None
+        return answers
+
+    def _read(self, field: Field) -> str:
+        kind = KINDS.get(field.type, "")
+        if field.options:
+            kind = " | ".join(one_line(str(option)) for option in field.options)
+        default = "" if field.default is None else f" [{one_line(str(field.default))}]"
+        needed = "" if field.required else ", optional"
+        if field.hint:
+            self._terminal.note(f"  {one_line(field.hint)}")
+        self._terminal.prompt(f"  {one_line(field.label or field.id)} ({kind}{needed}){default}: ")
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError(os.strerror(0))
+        answer = line.removesuffix("\n")
+        return answer.replace("\\n", "\n") if field.type == "text" else answer

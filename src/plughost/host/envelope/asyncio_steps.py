@@ -1,0 +1,159 @@
+"""A pass on an asyncio loop: its workers are links of the loop, its work with files is done by a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from functools import partial
+from typing import Any, assert_never
+
+from ...contracts.base import Rung
+from ...contracts.envelope import host as envelope
+from ...contracts.envelope.session import EnvelopeSession
+from ..asyncio_driver import AsyncioDriver
+from ..engine import Engine
+from .options import Answers, AsyncAsk, PassOptions, Question
+from .steps import Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
+
+
+class AsyncioSteps:
+    """Does the steps of one pass."""
+
+    def __init__(
+        self, engine: Engine, driver: AsyncioDriver, options: PassOptions, ask: AsyncAsk | None
+    ) -> None:
+        self._engine = engine
+        self._driver = driver
+        self._options = options
+        self._ask = ask
+        self._asking = asyncio.Lock()  # one question at a time, whichever plugin asks
+        self._links: set[WorkerLink] = set()
+
+    async def drive(self, flow: Generator[Step, Any, Any]) -> Any:
+        """Run *flow* to its end, and return what it returns. Whatever happens, its workers are gone then."""
+        try:
+            return await self._drive(flow)
+        finally:
+            flow.close()
+            for link in tuple(self._links):
+                link.end(Rung.KILL)
+                await self._gone(link)
+
+    async def _drive(self, flow: Generator[Step, Any, Any]) -> Any:
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    result = await self._do(step)
+                except BaseException as error:  # the flow decides what it means, and puts things right
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(result)
+        except StopIteration as ended:
+            return ended.value
+
+    async def _do(self, step: Step) -> Any:
+        match step:
+            case Launch():
+                return self._launch(step)
+            case Finish(link, line):
+                return await self._finish(link, line)
+            case Dismiss(links):
+                for link in links:
+                    link.conversation.retire()
+                    link.pump()
+                for link in links:
+                    await self._finish(link, None)
+                return None
+            case Work(what):
+                return await self._work(what)
+            case Put(question):
+                return await self._put(question)
+            case Together(flows):
+                return await self._together(flows)
+            case never:
+                assert_never(never)
+
+    def _launch(self, step: Launch) -> WorkerLink:
+        session = partial(EnvelopeSession, step.mode, envelope.terms(step.binding))
+        link = self._engine.start(step.binding, self._driver, session)
+        self._links.add(link)
+        link.watch_memory = True
+        link.on_stderr = step.on_stderr
+        self._driver.adopt(link, partial(self._forget, link))
+        if step.line is not None:
+            self._tell(link, step.line)
+        return link
+
+    def _forget(self, link: WorkerLink) -> None:
+        self._links.discard(link)
+        self._engine.finish(link)
+
+    def _tell(self, link: WorkerLink, line: bytes) -> None:
+        link.conversation.tell(line, self._engine.clock())
+        link.pump()
+
+    async def _finish(self, link: WorkerLink, line: bytes | None) -> None:
+        if line is not None:
+            self._tell(link, line)
+        try:
+            await self._driver.until(link, lambda: link.finished)
+        except asyncio.CancelledError:
+            link.end(Rung.KILL)
+            await self._gone(link)
+            raise
+
+    async def _gone(self, link: WorkerLink) -> None:
+        """Wait for a worker to be gone, however often we are cancelled: the ladder bounds it."""
+        await _stubbornly(self._driver.until(link, lambda: link.finished))
+
+    async def _work(self, what: Callable[[], Any]) -> Any:
+        """Do it in a thread. It cannot be stopped in the middle: whoever cancels waits for its end."""
+        return await _stubbornly(asyncio.to_thread(what))
+
+    async def _put(self, question: Question) -> Answers:
+        assert self._ask is not None, "a pass that is not interactive asks nothing"
+        async with self._asking:
+            answers = self._ask(question)
+            if not inspect.isawaitable(answers):
+                return answers
+            try:
+                async with asyncio.timeout(self._options.input_timeout_s):
+                    return await answers
+            except TimeoutError:
+                return None
+
+    async def _together(self, flows: tuple[Generator[Step, Any, Any], ...]) -> list[Any]:
+        tasks = [asyncio.ensure_future(self._drive(flow)) for flow in flows]
+        try:
+            return await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+
+
+async def cancel(task: asyncio.Task[Any]) -> None:
+    """Cancel *task*, and wait until it has put things right, however often we are cancelled ourselves."""
+    task.cancel()
+    with suppress(BaseException):  # whoever awaits the task is told
+        await _stubbornly(task)
+
+
+async def _stubbornly(work: Any) -> Any:
+    """Await *work* to its end, and be cancelled only then."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+        except BaseException:  # noqa: S110  it is raised below, from the task itself
+            pass
+    if cancelled:
+        raise asyncio.CancelledError
+    return task.result()

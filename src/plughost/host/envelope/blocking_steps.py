@@ -1,0 +1,139 @@
+"""A pass on the caller's own thread: starts its workers, waits for them by `poll`, and asks by calling back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
+from typing import Any, assert_never
+
+from ...contracts.base import Rung
+from ...contracts.envelope import host as envelope
+from ...contracts.envelope.session import EnvelopeSession
+from ..engine import Engine
+from ..poll_driver import PollDriver
+from .options import Answers, Ask, PassOptions, Question
+from .steps import Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
+
+
+class BlockingSteps:
+    """Does the steps of one pass."""
+
+    def __init__(self, engine: Engine, options: PassOptions, ask: Ask | None) -> None:
+        self._engine = engine
+        self._options = options
+        self._ask = ask
+        self._asking = threading.Lock()  # one question at a time, whichever plugin asks
+        self._drivers: dict[WorkerLink, PollDriver] = {}
+
+    def drive(self, flow: Generator[Step, Any, Any]) -> Any:
+        """Run *flow* to its end, and return what it returns. Whatever happens, its workers are gone then."""
+        try:
+            return self._drive(flow)
+        finally:
+            flow.close()
+            for link in tuple(self._drivers):
+                self._end(link)
+
+    def _drive(self, flow: Generator[Step, Any, Any]) -> Any:
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    result = self._do(step)
+                except BaseException as error:  # the flow decides what it means, and puts things right
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(result)
+        except StopIteration as ended:
+            return ended.value
+
+    def _do(self, step: Step) -> Any:
+        match step:
+            case Launch():
+                return self._launch(step)
+            case Finish(link, line):
+                return self._finish(link, line)
+            case Dismiss(links):
+                for link in links:
+                    link.conversation.retire()
+                    link.pump()
+                    self._finish(link, None)
+                return None
+            case Work(what):
+                return what()
+            case Put(question):
+                return self._put(question)
+            case Together(flows):
+                return self._together(flows)
+            case never:
+                assert_never(never)
+
+    def _launch(self, step: Launch) -> WorkerLink:
+        driver = PollDriver(self._engine.clock)
+        session = partial(EnvelopeSession, step.mode, envelope.terms(step.binding))
+        link = self._engine.start(step.binding, driver, session)
+        self._drivers[link] = driver
+        link.watch_memory = True
+        link.on_stderr = step.on_stderr
+        link.start()
+        if step.line is not None:
+            self._tell(link, step.line)
+        return link
+
+    def _tell(self, link: WorkerLink, line: bytes) -> None:
+        link.conversation.tell(line, self._engine.clock())
+        link.pump()
+
+    def _finish(self, link: WorkerLink, line: bytes | None) -> None:
+        try:
+            if line is not None:
+                self._tell(link, line)
+            if link in self._drivers:  # not if it was waited for before
+                self._drivers[link].run(link, lambda: link.finished)
+        finally:
+            self._end(link)
+
+    def _end(self, link: WorkerLink) -> None:
+        """Make sure that a worker is gone."""
+        driver = self._drivers.get(link)
+        if driver is not None:
+            if not link.finished:
+                link.end(Rung.KILL)
+                driver.run(link, lambda: link.finished)
+            self._drivers.pop(link, None)
+            self._engine.finish(link)
+
+    def _put(self, question: Question) -> Answers:
+        ask, limit = self._ask, self._options.input_timeout_s
+        assert ask is not None, "a pass that is not interactive asks nothing"
+        with self._asking:
+            if limit is None:
+                return ask(question)
+            # It cannot be interrupted, only no longer waited for: a thread of its own, that nobody joins.
+            answers: list[Answers] = []
+            asking = threading.Thread(target=lambda: answers.append(ask(question)), daemon=True)
+            asking.start()
+            asking.join(limit)
+            return answers[0] if answers else None
+
+    def _together(self, flows: tuple[Generator[Step, Any, Any], ...]) -> list[Any]:
+        with ThreadPoolExecutor(len(flows)) as pool:
+            futures = [pool.submit(self._drive, flow) for flow in flows]
+            try:
+                results = []
+                for future in futures:
+                    while True:  # in short turns: a signal is handled between them only
+                        try:
+                            results.append(future.result(0.2))
+                            break
+                        except FutureTimeout:
+                            if future.done():
+                                raise
+                return results
+            except BaseException:
+                for link in tuple(self._drivers):
+                    link.process.send_signal(9)  # its thread notices the exit, and does the rest
+                raise

@@ -1,0 +1,322 @@
+"""A whole pass over a directory: validation, then plugin after plugin, each undone or kept, each written down.
+
+Theory of operation. Before a plugin may touch a file, the tree is saved and the snapshot armed: whoever kills the
+host after that leaves enough behind to put the tree back. A plugin's changes are accepted by moving the snapshot
+forward, in one step with the note of what is yet to be written down; then the record and the log are written. So
+tree and record never tell different stories for longer than it takes to recover. While the variables are being
+validated, the tree is saved and the first plugin's worker started: it waits, and knows nothing yet.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from ...contracts.envelope import host as envelope
+from ...contracts.envelope import policy
+from ...contracts.envelope.session import Mode
+from ...errors import Unsupported
+from ...failures import PluginFailure
+from ...files import recovery, store
+from ...files.changes import Change
+from ...files.lock import TreeLock
+from ...files.snapshot import Snapshot
+from ...files.tree import Kind
+from ...manifest import binding as bindings
+from ...manifest.binding import Binding, Environment
+from ...manifest.envelope_binding import bind
+from ...manifest.envelope_manifest import EnvelopeManifest, matches
+from ...process import landlock
+from ...record.schema import Applied
+from ..engine import Engine
+from ..events import Event, PluginApplied, PluginBegun, What
+from .ledger import SCRATCH_PREFIX, Ledger, aborted, remove_scratch, settle
+from .options import PassOptions, PassResult
+from .plugin_flow import PluginRun
+from .steps import Dismiss, Finish, Flow, Launch, Together, Work, WorkerLink
+from .surroundings import Surroundings
+from .worker_log import WorkerLog
+
+VALIDATIONS_AT_ONCE = 8
+INTERRUPTED = "the pass was interrupted; its changes were undone"
+
+
+class Pass:
+    """One pass. Its flow is to be driven once, by either host."""
+
+    def __init__(self, options: PassOptions, engine: Engine) -> None:
+        self.run = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        self._options = options
+        self._engine = engine
+        self._confined = landlock.available() if options.confine is None else options.confine
+        self._entries: list[Applied] = []
+        self._failures: list[PluginFailure] = []
+        self._at_work: list[PluginRun] = []  # those whose changes are in the tree and not yet judged
+        self._scratch = Path()
+
+    def flow(self) -> Flow[PassResult]:
+        """Do it all. Raises TreeError, LocalProtocolError, ManifestError; whatever else ends it undoes it."""
+        options = self._options
+        if self._confined and not landlock.available():
+            raise Unsupported("this kernel cannot confine a plugin: it has no Landlock, or too old a one")
+        with TreeLock(options.root):
+            recovered = yield Work(partial(recovery.recover, options.root))
+            told = None if recovered is None else (yield Work(partial(settle, recovered)))
+            self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
+            try:
+                (self._scratch / "tmp").mkdir()
+                self._ledger = Ledger(options, self.run, self._scratch)
+                self._ledger.check()
+                return (yield from self._body(told))
+            finally:
+                remove_scratch(self._scratch)
+
+    def _body(self, recovered: str | None) -> Flow[PassResult]:
+        validating, problems = yield from self._launch_validation(self._options.manifests)
+        first = self._plugin_run(self._options.manifests[0])
+        if not problems:
+            try:
+                first.waiting = yield from first.launch()
+            except PluginFailure:
+                first.waiting = None  # its own turn will tell
+        root = self._options.root
+        take = partial(Snapshot.take, root, store.place(root), self._ledger.note())
+        self._snapshot: Snapshot = yield Work(take)
+        try:
+            problems += yield from self._finish_validation(validating)
+            stopped = bool(problems)
+            if problems:
+                yield Dismiss(tuple(link for link in (first.waiting,) if link is not None))
+            else:
+                stopped = yield from self._apply_all(first)
+        except BaseException:
+            self._undo()
+            raise
+        yield Work(self._snapshot.close)
+        return PassResult(
+            run=self.run,
+            directory=root,
+            plugins_applied=tuple(self._entries),
+            aborted=stopped,
+            problems=tuple(problems),
+            dry_run=self._options.dry_run,
+            confined=self._confined,
+            recovered=recovered,
+            failures=tuple(self._failures),
+        )
+
+    def _undo(self) -> None:
+        """Something ended the pass in the middle: put the tree back, and write down whom it hit. Runs here and now."""
+        self._snapshot.revert()
+        hit = [aborted(self.run, run.manifest, INTERRUPTED) for run in self._at_work]
+        logs = [log for run in self._at_work for log in run.logs]
+        for _, _, log in logs:
+            log.close()
+        if hit:
+            self._ledger.write(hit, logs)
+        self._snapshot.close()
+
+    # Validation
+
+    def _launch_validation(
+        self, manifests: Sequence[EnvelopeManifest]
+    ) -> Flow[tuple[list[tuple[EnvelopeManifest, WorkerLink]], list[str]]]:
+        launched: list[tuple[EnvelopeManifest, WorkerLink]] = []
+        problems: list[str] = []
+        for number, manifest in enumerate(manifests):
+            if number >= VALIDATIONS_AT_ONCE:
+                yield Finish(launched[number - VALIDATIONS_AT_ONCE][1])
+            binding = envelope.validation_binding(self._binding(manifest, writable=()))
+            line = envelope.validation_line(manifest, self._options.context, binding.limits.line_bytes)
+            log = self._open_log(manifest.name, 0)
+            try:
+                link = yield Launch(binding, Mode.VALIDATE, log, line)
+                launched.append((manifest, link))
+            except PluginFailure as failure:
+                problems.append(f"{manifest.name}: {failure.message}")
+                self._failures.append(failure)
+                return launched, problems
+        return launched, problems
+
+    def _finish_validation(self, launched: list[tuple[EnvelopeManifest, WorkerLink]]) -> Flow[list[str]]:
+        problems: list[str] = []
+        for manifest, link in launched:
+            yield Finish(link)
+            attempt = envelope.conclude(link.binding, link.conversation, link.evidence())
+            if attempt.failure is not None:
+                self._failures.append(self._engine.fail(attempt.failure))
+            problems += envelope.objections(manifest, link.conversation, attempt)
+        return problems
+
+    # Plugin after plugin
+
+    def _apply_all(self, first: PluginRun) -> Flow[bool]:
+        """Apply every plugin, or as many as may be; tells whether the pass was stopped."""
+        runs = [first, *(self._plugin_run(manifest) for manifest in self._options.manifests[1:])]
+        while runs:
+            if (
+                runs[0] is not first and not self._options.dry_run
+            ):  # what we wrote ourselves is not the next one's doing
+                yield Work(partial(self._snapshot.advance, self._ledger.note()))
+            group = self._next_group(runs)
+            del runs[: len(group)]
+            entries = yield from (self._apply_group(group) if len(group) > 1 else self._apply(group[0]))
+            if any(entry.status == "aborted" for entry in entries):
+                return True
+            if self._options.fatal and any(entry.status not in ("success", "skipped") for entry in entries):
+                return True
+        return False
+
+    def _next_group(self, runs: Sequence[PluginRun]) -> list[PluginRun]:
+        """Return the runs that come next and have no file in common: one, or as many as there are jobs."""
+        group: list[PluginRun] = []
+        taken: set[str] = set()
+        for run in runs[: self._options.jobs]:
+            run.files = self._files_for(run)
+            if group and taken & set(run.files):
+                break
+            group.append(run)
+            taken |= set(run.files)
+        return group
+
+    def _apply(self, run: PluginRun) -> Flow[list[Applied]]:
+        self._begin(run)
+        around = Surroundings(self._options.root, run.manifest.directory) if not self._confined else None
+        yield from run.work()
+        if around is not None:
+            run.warnings += around.changed()
+        changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
+        violations = run.violations(changes)
+        undo = bool(violations) or run.aborted or not (run.good or self._options.keep_partial)
+        if changes and undo:
+            yield Work(self._snapshot.revert)
+        yield from self._commit([(run, () if undo else changes, violations)])
+        return self._entries[-1:]
+
+    def _apply_group(self, group: list[PluginRun]) -> Flow[list[Applied]]:
+        """Apply several plugins at once. If that leaves a doubt who did what, undo it and take turns."""
+        self._begin(*group)
+        yield Together(tuple(run.work() for run in group))
+        changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
+        shares = _shares(group, changes)
+        if shares is not None and not any(run.violations(changes) for run in group):
+            yield from self._commit([(run, shares[run.manifest.name], ()) for run in group])
+            return self._entries[-len(group) :]
+        yield Work(self._snapshot.revert)
+        entries: list[Applied] = []
+        for number, run in enumerate(group):
+            if number:
+                yield Work(partial(self._snapshot.advance, self._ledger.note()))
+            again = self._plugin_run(run.manifest)
+            again.known |= run.known
+            again.files = self._files_for(again)
+            again.logs = run.logs
+            entries += yield from self._apply(again)
+            if entries[-1].status == "aborted":
+                break
+        return entries
+
+    def _commit(self, judged: list[tuple[PluginRun, Sequence[Change], Sequence[str]]]) -> Flow[None]:
+        """Accept the tree as it is now, and write down how it came to be."""
+        entries = [run.entry(changes, violations) for run, changes, violations in judged]
+        logs = [log for run, _, _ in judged for log in run.logs]
+
+        def accept() -> None:
+            note = self._ledger.note(entries)
+            if any(changes for _, changes, _ in judged):
+                self._snapshot.advance(note)
+            else:
+                self._snapshot.set_note(note)
+            self._at_work = []
+            self._ledger.write(entries, logs)
+
+        yield Work(accept)
+        self._entries += entries
+        for (run, _, _), entry in zip(judged, entries, strict=True):
+            if run.attempt.failure is not None:
+                self._failures.append(self._engine.fail(run.attempt.failure))
+            self._tell(run, PluginApplied(entry.status, tuple(entry.files_affected), entry.error))
+
+    # Particulars
+
+    def _begin(self, *runs: PluginRun) -> None:
+        self._at_work = list(runs)
+        self._snapshot.set_note(self._ledger.note(at_work=[run.manifest for run in runs]))
+        for run in runs:
+            run.started = datetime.now(UTC)
+            number = self._options.manifests.index(run.manifest) + 1
+            self._tell(run, PluginBegun(number, len(self._options.manifests), len(run.files)))
+
+    def _plugin_run(self, manifest: EnvelopeManifest) -> PluginRun:
+        return PluginRun(
+            manifest=manifest,
+            binding=self._binding(manifest, writable=(self._options.root,)),
+            files=[],
+            options=self._options,
+            run=self.run,
+            open_log=self._open_log,
+            known=dict(self._options.answers),
+        )
+
+    def _files_for(self, run: PluginRun) -> list[str]:
+        """Return the files that *run* is given: regular ones of its kind that it may touch, by name."""
+        chosen = self._options.files
+        found = [
+            path
+            for path, entry in self._snapshot.paths.items()
+            if entry.kind is Kind.FILE and matches(run.manifest, path) and (chosen is None or path in chosen)
+        ]
+        guarded = set(policy.violations(found, self._options.forbidden))
+        sendable = [path for path in found if _sendable(path)]
+        if len(sendable) < len(found):
+            run.warnings.append(
+                f"{len(found) - len(sendable)} files have names that are not UTF-8; it was not given them"
+            )
+        return sorted(set(sendable) - guarded)
+
+    def _binding(self, manifest: EnvelopeManifest, *, writable: tuple[Path, ...]) -> Binding:
+        binding = bind(manifest)
+        tmp = self._scratch / "tmp"
+        return bindings.replace(
+            binding,
+            cwd=self._options.root,
+            environment=Environment(set={"TMPDIR": str(tmp)}),
+            writable=(*writable, tmp, Path(os.devnull)) if self._confined else None,
+        )
+
+    def _open_log(self, plugin: str, attempt: int) -> WorkerLog:
+        path = self._scratch / "logs" / plugin / f"{self.run}-{attempt}.stderr"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return WorkerLog(path, lambda news: self._publish(plugin, news))
+
+    def _tell(self, run: PluginRun, what: What) -> None:
+        self._publish(run.manifest.name, what)
+
+    def _publish(self, plugin: str, what: What) -> None:
+        self._engine.bus.publish(Event(plugin, None, self._engine.clock(), what))
+
+
+def _sendable(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shares(group: Sequence[PluginRun], changes: Sequence[Change]) -> dict[str, list[Change]] | None:
+    """Return which changes are whose, or None if that cannot be told beyond doubt."""
+    if not all(run.good for run in group):
+        return None
+    shares: dict[str, list[Change]] = {run.manifest.name: [] for run in group}
+    for change in changes:
+        owners = [run for run in group if change.path in run.files and run.claims(change.path)]
+        if len(owners) != 1 or change.before is not None:
+            return None
+        shares[owners[0].manifest.name].append(change)
+    return shares

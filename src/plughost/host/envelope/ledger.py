@@ -1,0 +1,161 @@
+"""What a pass writes down: the record, the log, the raw stderr files, and the note that survives a crash.
+
+Nothing here is written while a plugin runs: whatever changes in the tree then is the plugin's doing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ...errors import TreeError
+from ...files.recovery import Recovered
+from ...manifest.envelope_manifest import EnvelopeManifest
+from ...record.creation import Record
+from ...record.log_file import WizardLog
+from ...record.log_lines import LogLine, render
+from ...record.schema import Applied, Isolation, stamp
+from .options import PassOptions
+from .worker_log import WorkerLog
+
+KILLED = "the host was killed while it ran; its changes were undone"
+STDERR_DIRECTORY = "plugins"  # below that of the logs: plugins/NAME/RUN-ATTEMPT.stderr
+SCRATCH_PREFIX = "plughost-pass-"
+
+
+class Ledger:
+    """The books of one pass. A dry run keeps none."""
+
+    def __init__(self, options: PassOptions, run: str, scratch: Path) -> None:
+        self.run = run
+        self._options = options
+        self._scratch = scratch
+        self._record = Record(options.record_path)
+        self._host = socket.gethostname()
+
+    def check(self) -> None:
+        """Raise TreeError if the record could not be added to."""
+        self._record.read()
+
+    def note(
+        self, entries: Sequence[Applied] = (), at_work: Sequence[EnvelopeManifest] = ()
+    ) -> dict[str, Any]:
+        """Return what the next run must know if this one is killed: what to write, and who was at work."""
+        if self._options.dry_run:
+            return {"scratch": str(self._scratch)}
+        hit = [aborted(self.run, manifest, KILLED) for manifest in at_work]
+        return {
+            "scratch": str(self._scratch),
+            "record": str(self._options.record_path),
+            "header": self._header(),
+            "entries": [entry.to_dict() for entry in (*entries, *hit)],
+        }
+
+    def write(self, entries: Sequence[Applied], logs: Sequence[tuple[int, str, WorkerLog]]) -> None:
+        """Add *entries* to the record, and what workers (pid, plugin, log) had to say to the log. Raises TreeError."""
+        if self._options.dry_run:
+            return
+        self._record.append([entry.to_dict() for entry in entries], header=self._header())
+        lines = [self._line(at, line, pid, plugin) for pid, plugin, log in logs for at, line in log.lines]
+        for pid, plugin, log in logs:
+            if log.dropped:
+                said = LogLine("WARNING", f"{log.dropped} more log lines are in the raw stderr only")
+                lines.append(self._line(datetime.now(UTC), said, pid, plugin))
+        lines += [self._line(datetime.now(UTC), _summary(entry), 0, entry.plugin) for entry in entries]
+        directory = self._options.log_directory
+        directory.mkdir(parents=True, exist_ok=True)
+        WizardLog(directory).append(lines)
+        for _, plugin, log in logs:
+            _keep_stderr(log.path, directory / STDERR_DIRECTORY / plugin)
+
+    def _line(self, at: datetime, line: LogLine, pid: int, plugin: str) -> str:
+        options = self._options
+        return render(
+            line,
+            at=at,
+            host=self._host,
+            plugin=plugin,
+            pid=pid,
+            equipment=options.equipment_id,
+            project=options.project,
+            run_kind=options.run_kind,
+            run=self.run,
+        )
+
+    def _header(self) -> dict[str, Any]:
+        options = self._options
+        return {
+            "run_kind": options.run_kind,
+            "template": {"name": options.template_name, "version": options.template_version},
+            "variables": dict(options.variables),
+            "paths": {"local": str(options.root)},
+        }
+
+
+def settle(recovered: Recovered) -> str:
+    """Write what a killed pass had not come to write, let its store go, and say what was done. Raises TreeError."""
+    note = recovered.note or {}
+    if note.get("record") and note.get("entries"):
+        Record(Path(note["record"])).append(note["entries"], header=note.get("header"))
+    if scratch := note.get("scratch"):
+        remove_scratch(Path(scratch))
+    recovered.close()
+    if not recovered.changes:
+        return "an earlier pass was killed; no file had to be put back"
+    kept = f"; what stood in their place is in {recovered.displaced}" if recovered.displaced else ""
+    return f"an earlier pass was killed; {len(recovered.changes)} paths were put back{kept}"
+
+
+def remove_scratch(scratch: Path) -> None:
+    """Remove a pass's temporary directory, whatever a plugin made of it."""
+    if scratch.name.startswith(SCRATCH_PREFIX):  # the name comes from a file: never anything else
+        with suppress(OSError):
+            shutil.rmtree(scratch)
+
+
+def aborted(run: str, manifest: EnvelopeManifest, why: str) -> Applied:
+    """Return the entry of a plugin that was not let finish."""
+    now = stamp(datetime.now(UTC))
+    return Applied(
+        id=f"{run}:{manifest.name}",
+        run=run,
+        plugin=manifest.name,
+        version=manifest.version,
+        status="aborted",
+        files_affected=[],
+        changes=[],
+        isolation=Isolation(duration_ms=0, attempts=0),
+        started_at=now,
+        finished_at=now,
+        error=why,
+        per_file=[],
+    )
+
+
+def _summary(entry: Applied) -> LogLine:
+    level = "INFO" if entry.status in ("success", "skipped") else "WARNING"
+    context: dict[str, Any] = {"status": entry.status, "files_affected": len(entry.files_affected)}
+    if entry.error:
+        context["error"] = entry.error
+    return LogLine(level, "plugin applied", context)
+
+
+def _keep_stderr(path: Path, directory: Path) -> None:
+    """Move a raw stderr file to where people look for it."""
+    if not path.exists():
+        return
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if os.path.realpath(directory) != os.path.abspath(directory) and directory.is_symlink():
+            raise TreeError(str(directory), "a symbolic link", "Put a real directory in its place")
+        shutil.move(path, directory / path.name)
+    except OSError as error:
+        raise TreeError(
+            str(directory), f"cannot be written: {error.strerror}", "Check the directory"
+        ) from error

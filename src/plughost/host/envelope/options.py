@@ -1,0 +1,218 @@
+"""What a pass is asked to do, what it asks the operator, and what it returns. Values only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+from ...contracts.envelope import host as envelope
+from ...contracts.envelope.messages import Context, Field
+from ...contracts.envelope.policy import FORBIDDEN
+from ...errors import LocalProtocolError, TreeError
+from ...failures import PluginFailure
+from ...manifest import envelope_registry, project
+from ...manifest.envelope_manifest import EnvelopeManifest
+from ...record.schema import Applied
+
+RECORD = ".exlab-wizard/creation.json"  # below the directory
+LOGS = ".exlab-wizard"
+ANSWERS_FILE = ".exlab-answers.yml"
+MOST_JOBS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a plugin wants to be told. *problems* says what was wrong with the last answers, if they were."""
+
+    plugin: str
+    reason: str
+    fields: tuple[Field, ...]
+    round: int = 1
+    problems: tuple[str, ...] = ()
+
+
+Answers = Mapping[str, Any] | None  # None: the operator wants no more of it
+Ask = Callable[[Question], Answers]
+AsyncAsk = Callable[[Question], Answers | Awaitable[Answers]]
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What became of a pass."""
+
+    run: str
+    directory: Path
+    plugins_applied: tuple[Applied, ...] = ()
+    aborted: bool = False
+    problems: tuple[str, ...] = ()  # why nothing was begun: what validation objected to
+    dry_run: bool = False
+    confined: bool = False  # the kernel kept the workers from writing elsewhere
+    recovered: str | None = None  # what an earlier pass had left, and was put right first
+    failures: tuple[PluginFailure, ...] = field(default=(), compare=False)
+
+    @property
+    def ok(self) -> bool:
+        fine = all(each.status in ("success", "skipped") for each in self.plugins_applied)
+        return fine and not self.aborted
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values."""
+        return {
+            "plugins_applied": [each.to_dict() for each in self.plugins_applied],
+            "aborted": self.aborted,
+            "run": self.run,
+            "dry_run": self.dry_run,
+            "confined": self.confined,
+            "problems": list(self.problems),
+            "recovered": self.recovered,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassOptions:
+    """A pass, ready to begin: everything checked that can be without touching the tree."""
+
+    root: Path  # resolved
+    manifests: tuple[EnvelopeManifest, ...]  # in the order they run
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[str, ...] | None = None  # relative to root; None: all of them
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    template_name: str = ""
+    template_version: str = ""
+    run_kind: str = ""
+    equipment_id: str = ""
+    project: str = ""
+    dry_run: bool = False
+    fatal: bool = False
+    jobs: int = 1
+    keep_partial: bool = False
+    confine: bool | None = None  # None: where the kernel can
+    forbidden: tuple[str, ...] = FORBIDDEN
+    record: Path | None = None
+    logs: Path | None = None
+    input_timeout_s: float | None = None
+    interactive: bool = False  # there is somebody to ask
+
+    @property
+    def record_path(self) -> Path:
+        return self.record or self.root / RECORD
+
+    @property
+    def log_directory(self) -> Path:
+        return self.logs or self.root / LOGS
+
+    @property
+    def context(self) -> Context:
+        return Context(
+            variables=dict(self.variables),
+            dst_root=str(self.root),
+            answers_file=str(self.root / ANSWERS_FILE),
+            template_name=self.template_name,
+            template_version=self.template_version,
+            run_kind=self.run_kind,
+            equipment_id=self.equipment_id,
+            project=self.project,
+            dry_run=self.dry_run,
+        )
+
+
+class PassKeywords(TypedDict, total=False):
+    """What `run_pass` takes by keyword."""
+
+    order: Sequence[str]  # names of plugins that run first, in this order
+    files: (
+        Sequence[str | os.PathLike[str]] | None
+    )  # what the plugins are given, below the directory; None: all
+    variables: Mapping[str, Any]  # plain JSON values
+    answers: Mapping[str, Any]  # to questions, by field id: what is here is not asked for
+    input_timeout_s: float | None  # for the operator to answer one question
+    template_name: str
+    template_version: str
+    run_kind: str
+    equipment_id: str
+    project: str
+    dry_run: bool  # plugins only describe; the tree stays as it is
+    fatal: bool  # stop at the first plugin that does not succeed
+    jobs: int  # how many plugins with no file in common may run at once
+    keep_partial: bool  # keep what a plugin changed before it failed
+    confine: bool | None  # let the kernel keep workers from writing elsewhere; None: where it can
+    forbidden: Sequence[str]  # paths that no plugin may touch
+    record: str | os.PathLike[str]  # `.exlab-wizard/creation.json` in the directory otherwise
+    logs: str | os.PathLike[str]  # the directory for logs; `.exlab-wizard` in the directory otherwise
+
+
+def plan(
+    directory: str | os.PathLike[str],
+    plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest],
+    keywords: PassKeywords,
+    *,
+    interactive: bool,
+) -> PassOptions:
+    """Return the pass that the arguments of `run_pass` mean.
+
+    Raises ManifestError, TreeError for the directory, LocalProtocolError for everything else that is wrong.
+    """
+    root = Path(os.path.realpath(directory))
+    if not root.is_dir():
+        raise TreeError(
+            str(directory), "not a directory", "Name the directory whose files are to be transformed"
+        )
+    unknown = set(keywords) - set(PassKeywords.__annotations__)
+    if unknown:
+        raise LocalProtocolError(f"run_pass knows no {', '.join(sorted(unknown))}")
+    manifests = _manifests(plugins)
+    options: dict[str, Any] = {**keywords}
+    files = options.pop("files", None)
+    for key in ("record", "logs"):
+        if options.get(key) is not None:
+            options[key] = Path(options[key]).absolute()
+    options["forbidden"] = tuple(options.get("forbidden", FORBIDDEN))
+    planned = PassOptions(
+        root=root,
+        manifests=tuple(envelope_registry.order(manifests, options.pop("order", ()))),
+        files=None
+        if files is None
+        else tuple(dict.fromkeys(_relative(root, os.fspath(each)) for each in files)),
+        interactive=interactive,
+        **options,
+    )
+    _check(planned)
+    return planned
+
+
+def _manifests(plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest]) -> list[EnvelopeManifest]:
+    manifests = [
+        each if isinstance(each, EnvelopeManifest) else project.resolve_envelope(os.fspath(each), Path())
+        for each in plugins
+    ]
+    if not manifests:
+        raise LocalProtocolError("a pass needs at least one plugin")
+    names = [manifest.name for manifest in manifests]
+    if len(set(names)) < len(names):
+        raise LocalProtocolError(f"a plugin is named twice: {', '.join(names)}")
+    return manifests
+
+
+def _check(planned: PassOptions) -> None:
+    envelope.check_variables(planned.variables)
+    if not 1 <= planned.jobs <= MOST_JOBS:
+        raise LocalProtocolError(f"{planned.jobs} jobs: give 1 to {MOST_JOBS}")
+    limit = planned.input_timeout_s
+    if limit is not None and not 0 < limit <= 86_400:
+        raise LocalProtocolError(f"{limit} seconds for the operator: give more than 0, at most a day")
+
+
+def _relative(root: Path, path: str) -> str:
+    """Return *path*, relative to *root* or below it, as a path relative to it. Raises LocalProtocolError."""
+    joined = os.path.normpath(os.path.join(root, path))
+    relative = os.path.relpath(joined, root)
+    if relative == ".." or relative.startswith("../") or relative == ".":
+        raise LocalProtocolError(f"{path} is not a file in {root}")
+    if os.path.realpath(os.path.dirname(joined)) != os.path.dirname(joined):
+        raise LocalProtocolError(f"{path} leaves {root} by way of a symbolic link")
+    if not os.path.lexists(joined):
+        raise LocalProtocolError(f"{path} is not there")
+    return relative

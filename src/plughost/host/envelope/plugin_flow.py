@@ -1,0 +1,248 @@
+"""One plugin of a pass: its workers, its questions, and what became of the tree by it.
+
+Theory of operation. The plugin is told its files and works on them in place. If it asks, its worker has ended;
+the operator answers, and a new worker gets the answers and the files that are left. When the last worker is
+gone, the tree is compared with the snapshot. What was seen there decides, not what the worker claims:
+a touched forbidden path undoes everything, and so does a failure, unless partial work is to be kept.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ...contracts.envelope import host as envelope
+from ...contracts.envelope import policy, prompts
+from ...contracts.envelope.host import Attempt
+from ...contracts.envelope.messages import InputRequired, PerFile
+from ...contracts.envelope.session import Mode
+from ...errors import LocalProtocolError
+from ...failures import FailureCode, PluginFailure
+from ...files.changes import Change
+from ...manifest.binding import Binding
+from ...manifest.envelope_manifest import EnvelopeManifest
+from ...record import schema
+from ...record.schema import Applied, Isolation, stamp
+from .options import PassOptions, Question
+from .steps import Finish, Flow, Launch, Put, WorkerLink
+from .worker_log import WorkerLog
+
+ABORTED = "the operator wanted no more of it"
+
+
+@dataclass(slots=True)
+class PluginRun:
+    """One plugin, while it is being applied."""
+
+    manifest: EnvelopeManifest
+    binding: Binding  # of its workers: in the tree, with its limits
+    files: list[str]  # relative to the root
+    options: PassOptions
+    run: str
+    open_log: Callable[[str, int], WorkerLog]
+    known: dict[str, Any]  # answers that were given beforehand, or before it was run again
+    logs: list[tuple[int, str, WorkerLog]] = field(default_factory=list)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    waiting: WorkerLink | None = None  # a worker that was started early and told nothing yet
+    told: dict[str, PerFile] = field(default_factory=dict)  # by path, the latest word of any attempt
+    attempt: Attempt = field(default_factory=Attempt)
+    attempts: int = 0
+    duration_s: float = 0.0
+    cpu_s: float = 0.0
+    peak_kib: int | None = None
+    aborted: bool = False
+    error: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    # Running it
+
+    def launch(self, line: bytes | None = None) -> Flow[WorkerLink]:
+        """Start a worker for this plugin."""
+        log = self.open_log(self.manifest.name, len(self.logs) + 1)
+        link: WorkerLink = yield Launch(self.binding, Mode.TRANSFORM, log, line)
+        self.logs.append((link.process.pid, self.manifest.name, log))
+        return link
+
+    def work(self) -> Flow[None]:
+        """Run workers until the plugin is done, has failed, or the operator gives up."""
+        left = [os.path.join(self.options.root, path) for path in self.files]
+        answers: dict[str, Any] = {}
+        asked = 0
+        while True:
+            yield from self._attempt(left, answers)
+            question = self.attempt.reply.input_required if self.attempt.reply is not None else None
+            if question is None:
+                return
+            asked += 1
+            if asked > prompts.MOST_ROUNDS:
+                self.error = f"it asked more than {prompts.MOST_ROUNDS} times"
+                return
+            given = yield from self._ask(question, asked)
+            if given is None:
+                return
+            assert self.attempt.reply is not None
+            answers |= given
+            left = envelope.remaining(left, self.attempt.reply.per_file)
+
+    def _attempt(self, files: Sequence[str], answers: dict[str, Any]) -> Flow[None]:
+        try:
+            line = envelope.transform_line(
+                self.manifest, self.options.context, files, answers, self.binding.limits.line_bytes
+            )
+        except LocalProtocolError as error:
+            self.attempt, self.error = Attempt(), str(error)
+            return
+        try:
+            began = time.monotonic()
+            link, self.waiting = self.waiting, None
+            if link is None:
+                link = yield from self.launch()
+            yield Finish(link, line)
+        except PluginFailure as failure:  # it could not be started
+            self.attempt = Attempt(failure=failure)
+            return
+        finally:
+            self.duration_s += time.monotonic() - began
+            self.attempts += 1
+        self._note(link)
+
+    def _note(self, link: WorkerLink) -> None:
+        self.attempt = envelope.conclude(self.binding, link.conversation, link.evidence())
+        self.warnings += self.attempt.warnings
+        status = link.exit_status
+        if status is not None:
+            self.cpu_s += status.cpu_s or 0.0
+            self.peak_kib = max(self.peak_kib or 0, status.peak_memory_kib or 0) or None
+        if self.attempt.reply is not None:
+            for each in self.attempt.reply.per_file:
+                self.told[each.path] = each
+
+    def _ask(self, question: InputRequired, asked: int) -> Flow[dict[str, Any] | None]:
+        """Return the operator's answers; None after noting why there are none."""
+        known = {each.id: self.known[each.id] for each in question.fields if each.id in self.known}
+        accepted, problems = prompts.accept(question.fields, known)
+        if not problems:
+            return accepted
+        if not self.options.interactive:
+            self.error = f"it needs to be told: {'; '.join(problems)}"
+            return None
+        wrong = problems if known else ()
+        for _ in range(prompts.MOST_ROUNDS):
+            put = Question(self.manifest.name, question.reason, question.fields, asked, tuple(wrong))
+            given = yield Put(put)
+            if given is None:
+                self.aborted = True
+                self.error = ABORTED
+                return None
+            accepted, wrong = prompts.accept(question.fields, {**known, **given})
+            if not wrong:
+                self.known |= accepted
+                return accepted
+        self.error = f"{prompts.MOST_ROUNDS} answers that do not fit: {'; '.join(wrong)}"
+        return None
+
+    # What became of it
+
+    @property
+    def good(self) -> bool:
+        """It has done what it was asked to, as far as it and its exit tell."""
+        reply = self.attempt.reply
+        return reply is not None and reply.result == "success" and self.error is None and not self.aborted
+
+    def claims(self, path: str) -> bool:
+        """Tell whether it says of itself that it modified *path*, relative to the root."""
+        told = self.told.get(os.path.join(self.options.root, path))
+        return told is not None and told.status == "modified"
+
+    def violations(self, changes: Sequence[Change]) -> tuple[str, ...]:
+        """Return the paths that it should not have touched."""
+        touched = {path for change in changes for path in (change.path, change.before) if path is not None}
+        if self.options.dry_run:
+            return tuple(sorted(touched))
+        return policy.violations(touched, self.options.forbidden)
+
+    def entry(self, changes: Sequence[Change], violations: Sequence[str]) -> Applied:
+        """Return what is written down; *changes* are those that stay in the tree."""
+        failure = self.attempt.failure
+        status = self._status(changes, violations)
+        kept = [] if violations else list(changes)
+        return Applied(
+            id=f"{self.run}:{self.manifest.name}",
+            run=self.run,
+            plugin=self.manifest.name,
+            version=self.manifest.version,
+            status=status,
+            files_affected=sorted(violations) if violations else sorted({each.path for each in kept}),
+            changes=[
+                schema.Change(path=each.path, kind=each.kind.value, before=each.before) for each in kept
+            ],
+            isolation=Isolation(
+                duration_ms=round(self.duration_s * 1000),
+                exit_code=self.attempt.exit_code,
+                peak_memory_mb=None if self.peak_kib is None else max(1, round(self.peak_kib / 1024)),
+                cpu_ms=round(self.cpu_s * 1000),
+                attempts=self.attempts,
+            ),
+            started_at=stamp(self.started),
+            finished_at=stamp(datetime.now(UTC)),
+            error=self._error(violations),
+            failure=None if failure is None else schema.Failure(code=str(failure.code), hint=failure.hint),
+            crash=self.attempt.crashed,
+            violations=list(violations),
+            per_file=[self._per_file(each) for each in self.told.values()],
+            warnings=list(self.warnings),
+        )
+
+    def _status(self, changes: Sequence[Change], violations: Sequence[str]) -> schema.Status:
+        failure = self.attempt.failure
+        if violations:
+            return "policy_violation"
+        if self.aborted:
+            return "aborted"
+        if failure is not None:
+            return "timeout" if failure.code is FailureCode.TIMEOUT else "failed"
+        if not self.good:
+            return "failed"
+        failed = any(each.status == "failed" for each in self.told.values())
+        if changes or (self.options.dry_run and not failed):
+            return "success"
+        return "failed" if failed else "skipped"
+
+    def _error(self, violations: Sequence[str]) -> str | None:
+        if violations:
+            what = "in a dry run" if self.options.dry_run else "that no plugin may touch"
+            return f"it changed {len(violations)} paths {what}; all its changes were undone"
+        if self.error is not None:
+            return self.error
+        if self.attempt.failure is not None:
+            return self.attempt.failure.message
+        reply = self.attempt.reply
+        if reply is not None and reply.result == "failed":
+            told = next((each.error for each in reply.per_file if each.error), None)
+            return reply.error_message or told or "the plugin gave no reason"
+        failed = [each for each in self.told.values() if each.status == "failed"]
+        if failed:
+            return f"{len(failed)} files failed, the first: {failed[0].error or 'no reason given'}"
+        return None
+
+    def _per_file(self, told: PerFile) -> schema.PerFile:
+        changes = [
+            {
+                "path": self._shown(each.path),
+                "kind": each.kind,
+                "summary": each.summary,
+                "detail": each.detail,
+            }
+            for each in told.changes or ()
+        ]
+        return schema.PerFile(
+            path=self._shown(told.path), status=told.status, changes=changes, error=told.error
+        )
+
+    def _shown(self, path: str) -> str:
+        """Return *path* relative to the root where it lies below it, else as the plugin wrote it."""
+        return path.removeprefix(f"{self.options.root}/")
