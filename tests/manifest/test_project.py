@@ -171,3 +171,31 @@ def test_a_directory_without_a_binding_is_refused_by_the_file_that_is_missing(tm
     with pytest.raises(ManifestError) as caught:
         project.resolve("empty", tmp_path)
     assert caught.value.source == str(tmp_path / "empty")
+
+
+ENVELOPE = 'name: stamper\nversion: "1.0"\nsupported_extensions: [".txt"]\napi_version: "1"\n'
+
+
+def test_of_two_plugins_with_one_name_the_later_directory_s_is_used(tmp_path: Path) -> None:
+    for root in ("bundled", "lab"):
+        (tmp_path / root / "here").mkdir(parents=True)
+        (tmp_path / root / "here/manifest.yml").write_text(ENVELOPE)
+    (tmp_path / "lab/broken").mkdir()
+    (tmp_path / "lab/broken/manifest.yml").write_text("name: [")
+    (tmp_path / "plughost.toml").write_text('directories = ["bundled", "lab"]')
+    found = project.load(tmp_path)
+    used = found.find("stamper")
+    assert used is not None
+    assert used.path == tmp_path / "lab/here"
+    assert [entry.shadowed_by for entry in found.entries] == [tmp_path / "lab/here", None, None]
+    assert [entry.problem is None for entry in found.entries] == [True, False, True]
+
+
+def test_a_broken_plugin_takes_nobody_s_place(tmp_path: Path) -> None:
+    for root, text in (("bundled", ENVELOPE), ("lab", ENVELOPE.replace("api_version", "no"))):
+        (tmp_path / root / "stamper").mkdir(parents=True)
+        (tmp_path / root / "stamper/manifest.yml").write_text(text)
+    (tmp_path / "plughost.toml").write_text('directories = ["bundled", "lab"]')
+    used = project.load(tmp_path).find("stamper")
+    assert used is not None
+    assert used.path == tmp_path / "bundled/stamper"

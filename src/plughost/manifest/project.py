@@ -6,7 +6,7 @@ One broken binding never hides the others: `entries` returns a reason for each o
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,6 +32,7 @@ class Entry:
     path: Path
     binding: Binding | None
     problem: str | None = None
+    shadowed_by: Path | None = None  # a plugin of the same name in a later directory, which is used instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Project:
     entries: tuple[Entry, ...]
 
     def find(self, name: str) -> Entry | None:
-        return next((entry for entry in self.entries if entry.name == name), None)
+        return next((each for each in self.entries if each.name == name and each.shadowed_by is None), None)
 
 
 def nearest(start: Path) -> Path | None:
@@ -62,8 +63,21 @@ def load(start: Path) -> Project:
     found = document.read(file, _Project)
     named = [_entry(name, file.parent / path) for name, path in found.plugins.items()]
     for directory in found.directories:
-        named += scan(file.parent / directory)
+        named = _overlaid(named, scan(file.parent / directory), kept=set(found.plugins))
     return Project(file, tuple(named))
+
+
+def _overlaid(named: list[Entry], later: list[Entry], kept: set[str]) -> list[Entry]:
+    """Return all entries: of two that share a name the later one is used, unless the name is *kept*."""
+    usable = {each.name: each for each in later if each.binding is not None}
+    first = [
+        replace(each, shadowed_by=usable[each.name].path)
+        if each.name in usable and each.name not in kept
+        else each
+        for each in named
+    ]
+    taken = {each.name: each.path for each in named if each.name in kept}
+    return [*first, *(replace(each, shadowed_by=taken.get(each.name)) for each in later)]
 
 
 def scan(directory: Path) -> list[Entry]:
@@ -75,7 +89,7 @@ def scan(directory: Path) -> list[Entry]:
         ]
     except (OSError, ValueError) as error:
         raise ManifestError(str(directory), "", f"cannot be listed: {error}", "Check the path") from error
-    return [_entry(found.name, found) for found in sorted({file.parent for file in files})]
+    return [_entry("", found) for found in sorted({file.parent for file in files})]
 
 
 def read(path: Path) -> Binding:
@@ -110,10 +124,12 @@ def resolve(plugin: str, start: Path) -> Binding:
 
 
 def _entry(name: str, path: Path) -> Entry:
+    """Return the plugin at *path* under *name*; without one it is the directory's, or its own manifest's."""
     try:
-        return Entry(name, path, read(path))
+        found = read(path)
     except ManifestError as error:
-        return Entry(name, path, None, str(error))
+        return Entry(name or path.name, path, None, str(error))
+    return Entry(name or (found.name if found.contract == "envelope" else path.name), path, found)
 
 
 def resolve_envelope(plugin: str, start: Path) -> EnvelopeManifest:

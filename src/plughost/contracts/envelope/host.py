@@ -87,6 +87,9 @@ def check_variables(variables: Mapping[str, Any]) -> None:
             raise LocalProtocolError(f"a variable is named {name!r}: names are text")
         if problem := _flaw(value):
             raise LocalProtocolError(f"the variable {quote(name)} {problem}")
+        strict_json.encode(
+            {name: value}, f"the variable {quote(name)}"
+        )  # text that is no Unicode, endless numbers
 
 
 def _flaw(value: Any, depth: int = 0) -> str | None:
@@ -186,8 +189,7 @@ def remaining(files: Sequence[str], told: Sequence[PerFile]) -> list[str]:
     That is the file whose transformation asked, and all behind it; those that were done stay done. If no file
     asked, it was a hook before or after them: then what was not reported is left.
     """
-    asked = next((each.path for each in told if each.status == "input_required"), None)
-    if asked in files:
-        return list(files[files.index(asked) :])
-    done = {each.path for each in told}
-    return [path for path in files if path not in done]
+    asked = {each.path for each in told if each.status == "input_required"}
+    done = {each.path for each in told} - asked
+    first = next((at for at, path in enumerate(files) if path in asked), 0)
+    return [path for path in files[first:] if path not in done]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, assert_never
 
-from ...messages.quoting import quote
+from ...messages.quoting import listed, quote
 from .messages import Field, InputRequired
 
 MOST_FIELDS = 50
@@ -54,7 +54,7 @@ def missing(fields: tuple[Field, ...], answers: Mapping[str, Any]) -> tuple[Fiel
     return tuple(
         field
         for field in fields
-        if field.required and field.default is None and _empty(answers.get(field.id))
+        if field.required and _empty(field.default) and _empty(answers.get(field.id))
     )
 
 
@@ -63,7 +63,7 @@ def accept(fields: tuple[Field, ...], answers: Mapping[str, Any]) -> tuple[dict[
     accepted: dict[str, Any] = {}
     problems = []
     known = {field.id for field in fields}
-    problems += [f"{quote(name)} was not asked for" for name in answers if name not in known]
+    problems += [f"{quote(str(each))} was not asked for" for each in answers if each not in known]
     for field in fields:
         answer = answers.get(field.id)
         if _empty(answer):
@@ -82,7 +82,7 @@ def accept(fields: tuple[Field, ...], answers: Mapping[str, Any]) -> tuple[dict[
 
 def name(field: Field) -> str:
     """Return how to call *field* in a sentence: its id, and its label if that says more."""
-    return f"{field.id} ({field.label})" if field.label and field.label != field.id else field.id
+    return f"{field.id} ({listed([field.label])})" if field.label and field.label != field.id else field.id
 
 
 def _empty(answer: Any) -> bool:
@@ -91,22 +91,35 @@ def _empty(answer: Any) -> bool:
 
 def _convert(field: Field, answer: Any) -> tuple[Any, str | None]:
     """Return *answer* as *field* wants it, or why it is not what it wants."""
+    typed = _typed(answer)
+    if typed is None:
+        return None, "that is nothing one could type"
     match field.type:
         case "string" | "text":
             return _text(field, answer)
         case "choice":
             options = field.options or ()
-            chosen = [option for option in options if option is answer or str(option) == str(answer)]
+            chosen = [option for option in options if _typed(option) == typed]
             offered = ", ".join(quote(str(option)) for option in options[:12])
-            return (chosen[0], None) if chosen else (None, f"{quote(str(answer))} is none of {offered}")
+            return (chosen[0], None) if chosen else (None, f"{quote(typed)} is none of {offered}")
         case "date":
-            return _date(answer)
+            return _date(typed)
         case "boolean":
-            word = str(answer).strip().lower()
+            word = typed.strip().lower()
             known = word in _TRUE or word in _FALSE
-            return (word in _TRUE, None) if known else (None, f"{quote(str(answer))} is neither yes nor no")
+            return (word in _TRUE, None) if known else (None, f"{quote(typed)} is neither yes nor no")
         case never:
             assert_never(never)
+
+
+def _typed(answer: Any) -> str | None:
+    """Return *answer* as an operator would type it; None for what is no single value, or too long to spell."""
+    if not isinstance(answer, str | int | float | date):
+        return None
+    try:
+        return str(answer)
+    except ValueError:  # Python spells no number of thousands of digits
+        return None
 
 
 def _text(field: Field, answer: Any) -> tuple[Any, str | None]:
@@ -116,12 +129,15 @@ def _text(field: Field, answer: Any) -> tuple[Any, str | None]:
         return None, f"over {LONGEST_TEXT} characters"
     if field.type == "string" and ("\n" in answer or "\r" in answer):
         return None, "one line is wanted"
+    try:
+        answer.encode()
+    except UnicodeEncodeError:  # a command line may hold bytes that are no text: JSON cannot say them
+        return None, "it holds what is no Unicode text"
     return answer, None
 
 
-def _date(answer: Any) -> tuple[Any, str | None]:
-    text = answer.isoformat() if isinstance(answer, date) else str(answer).strip()
+def _date(typed: str) -> tuple[Any, str | None]:
     try:
-        return date.fromisoformat(text).isoformat(), None
+        return date.fromisoformat(typed.strip()).isoformat(), None
     except ValueError:
-        return None, f"{quote(text)} is no date such as 2026-01-31"
+        return None, f"{quote(typed)} is no date such as 2026-01-31"

@@ -220,21 +220,25 @@ class EnvelopeSession:
                     self._fail(FailureCode.CRASHED, "it ended its output in the middle of its envelope")
 
     def _read_line(self, line: bytes) -> None:
-        """Take *line* for the answer. Raises RemoteProtocolError if it cannot be decoded."""
-        match self.state:
-            case State.STARTED:
-                return self._refuse("it wrote to stdout before it was told anything")
-            case State.ANSWERED:
-                return self._refuse("it wrote more than one envelope to stdout")
-            case _ if self.mode is Mode.VALIDATE:
-                self.validation = _VALIDATION.decode(line)
-            case _:
-                reply = _REPLY.decode(line)
-                if problem := _flaw_in(reply):
-                    return self._refuse(f"reply: {problem}")
-                self.reply = reply
+        """Take *line* for the answer, if one is due. Raises RemoteProtocolError if it cannot be decoded."""
+        if self.state is State.STARTED:
+            self._refuse("it wrote to stdout before it was told anything")
+        elif self.state is State.ANSWERED:
+            self._refuse("it wrote more than one envelope to stdout")
+        else:
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        if self.mode is Mode.VALIDATE:
+            self.validation = _VALIDATION.decode(line)
+        else:
+            reply = _REPLY.decode(line)
+            if problem := _flaw_in(reply):
+                self._refuse(f"reply: {problem}")
+                return
+            self.reply = reply
         self.marks["answered"] = self._now
-        return self._advance(Speaker.PLUGIN, Said.REPLY)
+        self._advance(Speaker.PLUGIN, Said.REPLY)
 
     def _refuse(self, problem: str) -> None:
         self._fail(FailureCode.MALFORMED_RESPONSE, problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from .. import options
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
+    from ....host.envelope.options import Question
     from ....host.events import Event
 
 BUNDLED = Path(__file__).parents[3] / "bundled"
@@ -22,9 +24,11 @@ WIDTH = 92  # characters of a frame that are shown
 def command(as_json: bool) -> None:
     """Launch the bundled plugins, talk to them, end them, and show what passed and how long it took."""
     terminal = Terminal(as_json=as_json)
-    shown = {"execute": _execute(terminal)}
+    shown = {"execute": _execute(terminal), "envelope": _envelope(terminal)}
     terminal.data({"ok": True, "contracts": shown})
-    terminal.text("\nNext: `plughost new execute my-plugin` makes a plugin of your own.")
+    terminal.text(
+        "\nNext: `plughost new execute my-plugin` or `plughost new envelope my-plugin` makes one of your own."
+    )
 
 
 def _execute(terminal: Terminal) -> dict[str, Any]:
@@ -70,3 +74,70 @@ def _show(terminal: Terminal, event: Event) -> None:
             terminal.text(f"  ended        {status.meaning}{how}{memory}")
         case _:
             pass
+
+
+def _envelope(terminal: Terminal) -> dict[str, Any]:
+    """Fill in a workbook and stamp text files, answer the question that is asked, and show the record."""
+    import runpy
+    import tempfile
+    from importlib.util import find_spec
+
+    from ....blocking import Host
+
+    terminal.heading("\nenvelope: two plugins transform the files of a directory, each in its own worker")
+    if find_spec("openpyxl") is None:
+        terminal.text(
+            "  skipped: it fills in a workbook, which needs openpyxl. `pip install openpyxl` does it."
+        )
+        return {"skipped": "openpyxl is not installed"}
+    plugins = BUNDLED / "envelope"
+    with tempfile.TemporaryDirectory(prefix="plughost-demo-") as place, Host() as host:
+        directory = Path(place) / "run-0042"
+        runpy.run_path(str(plugins / "make_sample.py"))["make"](directory)
+        before = _cells(directory)
+
+        def answer(question: Question) -> dict[str, str]:
+            terminal.text(f"  {question.plugin} asks: {question.reason}. The operator answers: Ada")
+            return {field.id: "Ada" for field in question.fields}
+
+        result = host.run_pass(
+            directory,
+            [plugins / "workbook-filler", plugins / "header-stamper"],
+            on_input_required=answer,
+            project="LAB-7",
+            equipment_id="spectrometer-2",
+            template_name="spectrum",
+        )
+        after = _cells(directory)
+        record = json.loads((directory / ".exlab-wizard" / "creation.json").read_text(encoding="utf-8"))
+        for each in record["plugins_applied"]:
+            cost = each["isolation"]
+            terminal.text(
+                f"  {each['plugin']}: {each['status']}, {', '.join(each['files_affected'])}; "
+                f"{cost['attempts']} worker(s), {cost['duration_ms']} ms, {cost['peak_memory_mb']} MiB"
+            )
+        changed = {place: after[place] for place in after if before.get(place) != after[place]}
+        for cell, value in changed.items():
+            terminal.text(f"  run-log.xlsx {cell}: {before.get(cell) or '(empty)'}  =>  {value}")
+        first = (directory / "notes.txt").read_text(encoding="utf-8").splitlines()[0]
+        terminal.text(f"  notes.txt now begins: {first}")
+        kept = (
+            "the kernel kept the workers from writing elsewhere"
+            if result.confined
+            else "workers not confined"
+        )
+        terminal.text(f"  {kept}; the record is .exlab-wizard/creation.json")
+        return {"result": result.to_dict(), "cells": changed}
+
+
+def _cells(directory: Path) -> dict[str, str]:
+    """Return the cells of the demo's workbook that hold anything."""
+    from openpyxl import load_workbook  # type: ignore[import-untyped]
+
+    sheet = load_workbook(directory / "run-log.xlsx").active
+    return {
+        cell.coordinate: str(cell.value)
+        for row in sheet.iter_rows()
+        for cell in row
+        if cell.value is not None
+    }

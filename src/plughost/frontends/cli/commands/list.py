@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .. import options
 from ..terminal import EXIT_BINDING, EXIT_OK, Terminal
+
+if TYPE_CHECKING:
+    from ....manifest.project import Entry
 
 
 @click.command("list", short_help="Show the plugins that are there.")
@@ -37,21 +41,29 @@ def command(directory: Path | None, as_json: bool) -> None:
                     "contract": entry.binding.contract if entry.binding else None,
                     "description": entry.binding.description if entry.binding else None,
                     "problem": entry.problem,
+                    "shadowed_by": str(entry.shadowed_by) if entry.shadowed_by else None,
                 }
                 for entry in entries
             ],
         }
     )
     if entries:
-        rows = [
-            (entry.name, entry.binding.contract, entry.binding.description, str(entry.path))
-            if entry.binding
-            else (entry.name, "wrong", entry.problem or "", str(entry.path))
-            for entry in entries
-        ]
-        terminal.table(("name", "contract", "description", "path"), rows)
+        terminal.table(("name", "contract", "description", "path"), [_row(entry) for entry in entries])
     else:
         terminal.text("No plugins here. `plughost new execute NAME` makes one; plughost.toml names them:")
         terminal.text('\n[plugins]\ngreeter = "path/to/greeter"')
     broken = any(entry.problem for entry in entries)
     terminal.exit(EXIT_BINDING if broken else EXIT_OK)
+
+
+def _row(entry: Entry) -> tuple[str, str, str, str]:
+    if entry.binding is None:
+        return entry.name, "wrong", entry.problem or "", str(entry.path)
+    if entry.shadowed_by is not None:
+        return (
+            entry.name,
+            entry.binding.contract,
+            f"not used: {entry.shadowed_by} has its name",
+            str(entry.path),
+        )
+    return entry.name, entry.binding.contract, entry.binding.description, str(entry.path)
