@@ -1,4 +1,4 @@
-"""The pages of docs/reference that are made from the code: writes them anew, or says which are stale.
+"""The files of docs/reference that are made from the code: writes them anew, or says which are stale.
 
     python -m tools.pages            write them
     python -m tools.pages --check    compare whole texts; exit 1 and name each stale page
@@ -9,16 +9,21 @@ A page is made whole, except binding.md: there only the tables between two marke
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args, get_origin
 
 import click
 import msgspec
 
-from plughost.contracts.execute import states
+from plughost.contracts.envelope import states as envelope_states
+from plughost.contracts.envelope.host import VALIDATION_CPU_S, VALIDATION_MEMORY_MB, VALIDATION_S
+from plughost.contracts.execute import states as execute_states
 from plughost.failures import EXPLANATIONS, FailureCode
 from plughost.frontends.cli.main import COMMANDS
 from plughost.frontends.cli.main import plughost as root
@@ -29,11 +34,12 @@ from plughost.frontends.cli.terminal import (
     EXIT_REMOTE_ERROR,
     EXIT_USAGE,
 )
-from plughost.manifest import binding
+from plughost.manifest import binding, envelope_manifest
+from plughost.record import schema
 
 REPOSITORY = Path(__file__).parents[1]
 REFERENCE = REPOSITORY / "docs" / "reference"
-SPEC = REPOSITORY / "src" / "plughost" / "contracts" / "execute" / "SPEC.md"
+CONTRACTS = "src/plughost/contracts"
 HELP_WIDTH = 80  # characters: what a plain terminal has
 
 BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
@@ -101,9 +107,11 @@ What a plugin itself answers as an error is none of these: it is `plughost.Remot
 | status | of the command line |
 |---|---|
 | {EXIT_OK} | it worked: the plugin answered, or there was nothing to complain about |
-| {EXIT_REMOTE_ERROR} | the plugin answered with an error of its own; or `check` or `doctor` found something wrong |
-| {EXIT_USAGE} | the command line itself is wrong, or its JSON is not JSON |
-| {EXIT_BINDING} | a binding or a `plughost.toml` is wrong, or the input cannot be sent |
+| {EXIT_REMOTE_ERROR} | the plugin answered with an error of its own; `transform` did not succeed with every plugin; \
+`check` or `doctor` found something wrong; `lint` has warnings |
+| {EXIT_USAGE} | the command line itself is wrong, or its JSON is not JSON; `lint` has errors |
+| {EXIT_BINDING} | a binding, a `manifest.yml` or a `plughost.toml` is wrong, a directory or its record cannot be \
+worked on, or the input cannot be sent |
 """
 
 _LAST_STATUS = f"| {EXIT_INTERNAL} | plughost itself is at fault, or this system cannot do it |\n"
@@ -134,42 +142,146 @@ def _failure_section(code: FailureCode) -> str:
 
 # States
 
-
 _STATES_INTRODUCTION = """\
-# States of an `execute` conversation
+# States of a conversation
 
 One conversation is one process. Whatever is not in the table is forbidden: said by the plugin it is a failure, said by
 the host it is a bug of the host. `fault` stands for everything that goes wrong on the plugin's side, silence and death
 included.
-
 """
 
 
 def states_page() -> str:
-    """Return the state table of the `execute` contract, as a diagram and as a table."""
+    """Return the state table of each contract, as a diagram and as a table."""
+    head = generated(f"{CONTRACTS}/*/states.py") + _STATES_INTRODUCTION
+    return head + _states_section("execute", execute_states) + _states_section("envelope", envelope_states)
+
+
+def _states_section(contract: str, states: ModuleType) -> str:
     arrows, rows = [f"    [*] --> {states.INITIAL.value}\n"], []
     for (before, speaker, said), after in states.TRANSITIONS.items():
         arrows.append(f"    {before.value} --> {after.value}: {speaker.value}, {said.value}\n")
         rows.append(f"| {before.value} | {speaker.value} | {said.value} | {after.value} |\n")
     arrows += [f"    {state.value} --> [*]\n" for state in states.State if state in states.FINAL]
-    head = generated("src/plughost/contracts/execute/states.py") + _STATES_INTRODUCTION
     diagram = "```mermaid\nstateDiagram-v2\n" + "".join(arrows) + "```\n\n"
-    return head + diagram + "| state | speaker | says | next state |\n|---|---|---|---|\n" + "".join(rows)
+    table = "| state | speaker | says | next state |\n|---|---|---|---|\n" + "".join(rows)
+    return f"\n## `{contract}`\n\n{diagram}{table}"
 
 
-# The contract
+# The contracts
 
 
-def spec_page() -> str:
-    """Return the contract as it is shipped with the code."""
-    return generated(str(SPEC.relative_to(REPOSITORY))) + SPEC.read_text(encoding="utf-8")
+def spec_page(contract: str) -> str:
+    """Return a contract as it is shipped with the code."""
+    source = f"{CONTRACTS}/{contract}/SPEC.md"
+    return generated(source) + (REPOSITORY / source).read_text(encoding="utf-8")
+
+
+# The manifest of an envelope plugin
+
+_MANIFEST_INTRODUCTION = """\
+# The manifest: `manifest.yml`
+
+What a plugin of the [`envelope` contract](spec-envelope.md) says about itself. It lies in the plugin's directory, and
+the host reads it without running the plugin:
+
+```yaml
+name: header-stamper
+version: "1.0.0"
+api_version: "1"
+description: Puts a header on top of text files.
+supported_extensions: [.txt, .md]
+isolation:
+  timeout_seconds: 30
+```
+
+| key | type | default | meaning |
+|---|---|---|---|
+"""
+
+_MANIFEST_END = f"""
+An unknown key is ignored, so that a manifest for a later version can be used; `plughost lint` warns of it. Whatever
+else is wrong is an error that names the file and the key, before anything is started, and hides no other plugin.
+
+The file is YAML 1.2 with what nobody needs left out: anchors, tags, dates and repeated keys are refused. What is to
+be text must be text: `version: 1.10` is a number, and 1.1 at that.
+
+## What follows from it
+
+- A worker gets {envelope_manifest.CPU_SHARE} seconds of CPU time for each second of `timeout_seconds`, and
+  {envelope_manifest.OPEN_FILES} open descriptors. A late one gets SIGTERM, and SIGKILL {envelope_manifest.TERMINATE_S:g} s later.
+- The worker that is asked about the variables has a budget of its own, whatever the manifest says:
+  {VALIDATION_S:g} seconds, {VALIDATION_CPU_S} of CPU time, {VALIDATION_MEMORY_MB} MiB.
+- Its environment is `PATH`, `LANG`, `LC_ALL` and `TZ` where they are set, a `TMPDIR` that is removed after the pass,
+  and `PLUGHOST_RUN`. Its working directory is the one whose files it transforms.
+- `network` is a declaration, not an enforcement: discovery leaves such a plugin out unless it is allowed, and nobody
+  keeps a plugin that declares nothing from opening a socket.
+"""
+
+# The type and the meaning of each key.
+_MANIFEST_KEYS = {
+    "name": ("string", "letters, digits, `_` and `-`; best that of the directory too"),
+    "version": ("string", "the plugin's own version, in quotes"),
+    "supported_extensions": (
+        "list of strings",
+        "which files it is given: those whose names end so, in any case: `.csv`, `.tar.gz`, `.gitignore`",
+    ),
+    "api_version": ("string", 'the version of the contract: `"1"`'),
+    "author": ("string", "for people"),
+    "description": ("string", "one line for people"),
+    "required_variables": (
+        "list of strings",
+        "for people, and for the class to say the same: it is the plugin's `validate_variables` that objects",
+    ),
+    "optional_variables": ("list of strings", "likewise"),
+    "isolation": ("mapping", "what bounds the worker"),
+    "isolation.timeout_seconds": (
+        f"number, over 0, at most {envelope_manifest.TIMEOUT_CAP_S}",
+        "seconds for one worker, from its request to its exit; the operator's time to answer does not count",
+    ),
+    "isolation.memory_mb": (
+        f"integer, over 0, at most {envelope_manifest.MEMORY_CAP_MB}",
+        "MiB of memory; see [what is counted](../guides/limits-and-environment.md#memory)",
+    ),
+    "isolation.network": ("boolean", "whether it wants to use the network"),
+    "command": (
+        "list of strings",
+        "starts the worker, if it is no Python package; words that name a file of the plugin become its whole path",
+    ),
+}
+
+
+def manifest_page() -> str:
+    """Return the keys of manifest.yml. Raises SystemExit for a key that is not explained, or is no key."""
+    if odd := _MANIFEST_KEYS.keys() ^ envelope_manifest.RULES.keys():
+        raise SystemExit(f"tools/pages.py and the rules of manifest.yml differ in: {', '.join(sorted(odd))}")
+    head = generated("src/plughost/manifest/envelope_manifest.py") + _MANIFEST_INTRODUCTION
+    return head + "".join(map(_manifest_row, envelope_manifest.RULES)) + _MANIFEST_END
+
+
+def _manifest_row(key: str) -> str:
+    kind, meaning = _MANIFEST_KEYS[key]
+    nested = key.startswith("isolation.")
+    owner = envelope_manifest.Isolation if nested else envelope_manifest.EnvelopeManifest
+    name = key.removeprefix("isolation.")
+    field = next(each for each in msgspec.structs.fields(owner) if each.encode_name == name)
+    default = "its keys' defaults" if key == "isolation" else _default(field)
+    return f"| `{key}` | {kind} | {default} | {meaning} |\n"
+
+
+# The record
+
+
+def record_schema() -> str:
+    """Return the JSON Schema of one entry of `plugins_applied`."""
+    return json.dumps(schema.json_schema(), indent=2, sort_keys=True) + "\n"
 
 
 # The binding
 
 _MEANINGS = {
     "plugin.name": "the plugin's own name; its handshake must say the same",
-    "plugin.contract": "the contract it speaks; `execute` is the one there is",
+    "plugin.contract": "the contract it speaks: `execute`; for `envelope` there is [manifest.yml](manifest-yml.md)",
     "plugin.command": "the program and its arguments, never a shell line; see [below](#command)",
     "plugin.cwd": "the directory it runs in, relative to this file",
     "plugin.description": "one line for people",
@@ -268,8 +380,11 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "binding.md": binding_page,
     "cli.md": cli_page,
+    "creation-entry.schema.json": record_schema,
     "failures.md": failures_page,
-    "spec-execute.md": spec_page,
+    "manifest-yml.md": manifest_page,
+    "spec-envelope.md": partial(spec_page, "envelope"),
+    "spec-execute.md": partial(spec_page, "execute"),
     "states.md": states_page,
 }
 

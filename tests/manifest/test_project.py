@@ -1,5 +1,7 @@
 """The plugins a project knows: by name, by path, and one broken binding never hides the others."""
 
+from pathlib import Path
+
 import pytest
 
 from plughost.errors import ManifestError

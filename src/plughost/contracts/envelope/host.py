@@ -157,10 +157,10 @@ def objections(manifest: EnvelopeManifest, session: EnvelopeSession, attempt: At
         return (f"{manifest.name}: {attempt.failure.message}",)
     assert session.validation is not None
     told = [f"{manifest.name}: {error}" for error in session.validation.errors]
-    return (*told, *_drift(manifest, session.validation.plugin))
+    return (*told, *drift(manifest, session.validation.plugin))
 
 
-def _drift(manifest: EnvelopeManifest, facts: PluginFacts | None) -> list[str]:
+def drift(manifest: EnvelopeManifest, facts: PluginFacts | None) -> list[str]:
     """Return where the plugin's class and its manifest tell different stories."""
     if facts is None:
         return []
