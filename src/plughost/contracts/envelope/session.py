@@ -28,6 +28,8 @@ from .states import INITIAL, TRANSITIONS, Said, Speaker, State
 EXIT_UNCAUGHT = 3
 EXIT_TIMEOUT = 124  # the host's alone: what it writes down for a worker that it had to stop
 
+UNASKED = "it wrote to stdout before it was told anything"
+
 # The only good pairs.
 _EXITS = {"success": 0, "failed": 1, "input_required": 2}
 
@@ -94,6 +96,8 @@ class EnvelopeSession:
         A worker that has failed already fails the request too: its fault is the outcome.
         """
         self.note_time(now)
+        if self.state is State.STARTED and self._lines.pending:
+            self._fail(FailureCode.MALFORMED_RESPONSE, UNASKED)
         if self.state is State.FAILED:
             return
         self._advance(Speaker.HOST, Said.REQUEST)
@@ -222,7 +226,7 @@ class EnvelopeSession:
     def _read_line(self, line: bytes) -> None:
         """Take *line* for the answer, if one is due. Raises RemoteProtocolError if it cannot be decoded."""
         if self.state is State.STARTED:
-            self._refuse("it wrote to stdout before it was told anything")
+            self._refuse(UNASKED)
         elif self.state is State.ANSWERED:
             self._refuse("it wrote more than one envelope to stdout")
         else:

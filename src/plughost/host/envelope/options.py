@@ -200,6 +200,8 @@ def _check(planned: PassOptions) -> None:
     envelope.check_variables(planned.variables)
     if not 1 <= planned.jobs <= MOST_JOBS:
         raise LocalProtocolError(f"{planned.jobs} jobs: give 1 to {MOST_JOBS}")
+    if any(not each.strip("/.") for each in planned.forbidden):
+        raise LocalProtocolError("a forbidden path is empty: that would forbid everything")
     limit = planned.input_timeout_s
     if limit is not None and not 0 < limit <= 86_400:
         raise LocalProtocolError(f"{limit} seconds for the operator: give more than 0, at most a day")
