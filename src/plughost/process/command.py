@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..errors import Unsupported
 from ..manifest.binding import Binding
-from . import landlock, limits
+from . import limits
 
 LOADER = str(Path(__file__).with_name("loader.py"))
 PYTHON_WORDS = ("python", "python3")
@@ -33,13 +33,11 @@ class Program:
 def resolve(binding: Binding, path: str) -> Program:
     """Return the program of *binding*, looked up on *path*. Raises OSError or Unsupported."""
     wanted = limits.kernel_limits(binding.limits)
-    if binding.writable is not None and not landlock.available():
-        raise Unsupported("this kernel cannot keep a plugin from writing elsewhere: it has no Landlock")
     first, *rest = binding.command
     if first in PYTHON_WORDS:
         return _python(binding, rest, wanted)
     program = _find(binding, first, path)
-    return Program(tuple(_limited(binding, program, rest, wanted)), program)
+    return Program(tuple(_limited(program, rest, wanted)), program)
 
 
 def _python(binding: Binding, rest: list[str], wanted: dict[str, int]) -> Program:
@@ -47,32 +45,23 @@ def _python(binding: Binding, rest: list[str], wanted: dict[str, int]) -> Progra
         raise Unsupported("this Python does not know its own interpreter: name one in `command`")
     isolated = [sys.executable, "-I"]
     if not rest or rest[0].startswith("-"):
-        words = [*_limited(binding, sys.executable, [], wanted), "-I", *rest]
+        words = [*_limited(sys.executable, [], wanted), "-I", *rest]
         return Program(tuple(words), sys.executable)
     script = str(binding.directory / rest[0])
     _check_file(script)
-    words = [*isolated, LOADER, limits.spell(wanted, binding.writable), "run", script, *rest[1:]]
+    words = [*isolated, LOADER, limits.spell(wanted), "run", script, *rest[1:]]
     return Program(tuple(words), script)
 
 
-def _limited(binding: Binding, program: str, rest: list[str], wanted: dict[str, int]) -> list[str]:
-    """Return the words that run *program* under *wanted*, confined if the binding says so."""
-    if not wanted and binding.writable is None:
+def _limited(program: str, rest: list[str], wanted: dict[str, int]) -> list[str]:
+    """Return the words that run *program* under *wanted*."""
+    if not wanted:
         return [program, *rest]
     _check_format(program)  # prlimit would hand a file of an unknown format to a shell
     wrapper = shutil.which("prlimit", path=os.defpath)
-    if wrapper is not None and binding.writable is None:
+    if wrapper is not None:
         return [*limits.prlimit_words(wrapper, wanted), program, *rest]
-    return [
-        sys.executable,
-        "-I",
-        "-S",
-        LOADER,
-        limits.spell(wanted, binding.writable),
-        "exec",
-        program,
-        *rest,
-    ]
+    return [sys.executable, "-I", "-S", LOADER, limits.spell(wanted), "exec", program, *rest]
 
 
 def _find(binding: Binding, word: str, path: str) -> str:

@@ -12,9 +12,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from ..errors import Unsupported
 from ..manifest.binding import Limits
@@ -54,15 +52,9 @@ def _check(name: str, value: int, key: str) -> None:
         raise Unsupported(f"limits.{key} asks for {value}, and this host may give at most {highest}")
 
 
-def spell(wanted: dict[str, int], writable: Sequence[Path] | None = None) -> str:
-    """Return *wanted* as the loader reads it: NAME=VALUE, joined by commas; "-" for none.
-
-    With *writable* the process can write below those paths only.
-    """
-    words = [f"{name}={value}" for name, value in wanted.items()]
-    if writable is not None:
-        words.append("WRITE=" + ":".join(os.fsencode(path).hex() for path in writable))
-    return ",".join(words) or "-"
+def spell(wanted: dict[str, int]) -> str:
+    """Return *wanted* as the loader reads it: NAME=VALUE, joined by commas; "-" for none."""
+    return ",".join(f"{name}={value}" for name, value in wanted.items()) or "-"
 
 
 def prlimit_words(program: str, wanted: dict[str, int]) -> list[str]:

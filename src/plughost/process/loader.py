@@ -3,9 +3,6 @@
     python -I loader.py LIMITS run  FILE [ARGS…]     run the Python file in this process
     python -I loader.py LIMITS exec PROGRAM [ARGS…]  become the program
 
-LIMITS is a list of NAME=VALUE, joined by commas, or "-". WRITE=PATH:PATH…, paths spelled in hexadecimal, confines
-the process by Landlock: it and its descendants can create, change and remove files below those paths only.
-
 It imports nothing that costs time. Under -I neither the working directory nor the environment can add to
 the import path; the plugin's own directory is added behind the standard library, so that nothing in it can
 stand in for a module of the library, by accident or on purpose.
@@ -34,7 +31,6 @@ def main() -> None:
     for name in (
         "main",
         "_set",
-        "_confine",
         "_become",
         "_add_path",
         "_without_us",
@@ -63,44 +59,12 @@ def _set(limits: str) -> None:
 
     for pair in limits.split(","):
         name, _, value = pair.partition("=")
-        if name == "WRITE":
-            _confine([bytes.fromhex(path) for path in value.split(":")])
-            continue
         soft = int(value)
         try:
             resource.setrlimit(getattr(resource, "RLIMIT_" + name), (soft, soft + (name == "CPU")))
         except (OSError, ValueError) as error:
             os.write(2, f"plughost: cannot set the limit {name} to {value}: {error}\n".encode())
             os._exit(CANNOT_LIMIT)
-
-
-def _confine(paths: list[bytes]) -> None:
-    """Let this process write below *paths* only, or end it."""
-    import ctypes
-
-    # Landlock's rights as bits: 1 write, 4 and 5 remove, 6 to 12 make, 13 move between directories, 14 truncate.
-    directory_rights = sum(1 << bit for bit in (1, *range(4, 15)))
-    file_rights = 1 << 1 | 1 << 14
-    libc = ctypes.CDLL(None, use_errno=True)
-    handled = ctypes.c_uint64(directory_rights)
-    ruleset = libc.syscall(444, ctypes.byref(handled), ctypes.c_size_t(8), 0)
-    failed = ruleset < 0
-    for path in paths:
-        try:
-            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:
-            failed = True
-            continue
-        rights = directory_rights if os.path.isdir(path) else file_rights
-        rule = rights.to_bytes(8, sys.byteorder) + fd.to_bytes(4, sys.byteorder)
-        failed |= libc.syscall(445, ruleset, 1, ctypes.c_char_p(rule), 0) != 0
-        os.close(fd)
-    failed |= libc.prctl(38, 1, 0, 0, 0) != 0  # no new privileges: the kernel insists
-    failed |= libc.syscall(446, ruleset, 0) != 0
-    if failed:
-        os.write(2, f"plughost: cannot confine the plugin: {os.strerror(ctypes.get_errno())}\n".encode())
-        os._exit(CANNOT_LIMIT)
-    os.close(ruleset)
 
 
 def _become(program: str, words: list[str]) -> None:

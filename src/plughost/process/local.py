@@ -27,7 +27,7 @@ from ..autopsy import ExitStatus, Survivor
 from ..contracts.base import Channel
 from ..errors import Unsupported
 from ..manifest.binding import Binding
-from . import command, environment, limits, survivors
+from . import command, environment, landlock, limits, survivors
 from .guard import Guard
 
 READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
@@ -193,6 +193,8 @@ class LocalLauncher:
                 "this process ignores SIGCHLD, so no plugin's exit status can be known: "
                 "set it to signal.SIG_DFL before using plughost"
             )
+        if binding.writable is not None and not landlock.available():
+            raise Unsupported("this kernel cannot keep a plugin from writing elsewhere: it has no Landlock")
         if self._owner != os.getpid():  # a forked copy of the host: its runs are its own
             self.close()
             self._begin()
@@ -203,8 +205,11 @@ class LocalLauncher:
         variables = environment.build(binding.environment, os.environ, run)
         program = command.resolve(binding, variables.get("PATH", os.defpath))
         self._open.add(run)  # before there is a process: an interrupt may come before anyone knows its number
+        start = partial(_spawn, program.words, variables, str(binding.cwd))
         try:
-            pid, fds, exit_fd = _spawn(program.words, variables, str(binding.cwd))
+            pid, fds, exit_fd = (
+                start() if binding.writable is None else landlock.confined(binding.writable, start)
+            )
         except OSError:
             self._open.discard(run)
             raise

@@ -1,0 +1,113 @@
+"""A confined plugin can write where it may and nowhere else, in any language; its host is not confined."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from plughost.contracts.base import Channel
+from plughost.errors import Unsupported
+from plughost.manifest.binding import Binding, Limits
+from plughost.process import landlock
+from plughost.process.launcher import Process
+from plughost.process.local import LocalLauncher
+
+confinable = pytest.mark.skipif(
+    not landlock.available(), reason="this kernel has no Landlock (Linux 6.2 or later has)"
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_leaks(leak_check: None) -> None:
+    pass
+
+
+def run(script: str, writable: tuple[Path, ...] | None, limits: Limits | None = None) -> str:
+    """Run *script* in a shell, and return what it wrote to stdout."""
+    launcher = LocalLauncher()
+    binding = Binding(
+        "p",
+        "execute",
+        ("sh", "-c", script),
+        Path("/"),
+        Path("/"),
+        writable=writable,
+        limits=limits or Limits(),
+    )
+    try:
+        process: Process = launcher.launch(binding)
+        os.set_blocking(process.fileno(Channel.STDOUT), True)
+        said = b""
+        while data := process.read(Channel.STDOUT):
+            said += data
+        process.reap()
+        process.dispose()
+        return said.decode()
+    finally:
+        launcher.close()
+
+
+@confinable
+@pytest.mark.requirement("envelope:tree:outside")
+@pytest.mark.parametrize("limits", [Limits(), Limits(open_files=64)], ids=["plain", "limited"])
+def test_a_confined_plugin_changes_nothing_elsewhere(tmp_path: Path, limits: Limits) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "victim").write_text("precious")
+    said = run(
+        f"""exec 2>/dev/null; cd {inside}
+        echo x > made && mkdir d && mv made d/moved && rm d/moved && rmdir d && echo inside works
+        echo x > {outside}/new || echo cannot create
+        echo x >> {outside}/victim || echo cannot append
+        truncate -s 0 {outside}/victim || echo cannot truncate
+        rm -f {outside}/victim || echo cannot remove
+        mv {outside}/victim . || echo cannot move
+        ln {outside}/victim here || echo cannot link
+        ln -s {outside}/victim link; echo x > link || echo not through a link either
+        mkdir {outside}/d || echo cannot make a directory
+        cat {outside}/victim; echo; echo x > /dev/null && echo and the null device""",
+        (inside, Path(os.devnull)),
+        limits,
+    )
+    assert said.splitlines() == [
+        "inside works",
+        "cannot create",
+        "cannot append",
+        "cannot truncate",
+        "cannot remove",
+        "cannot move",
+        "cannot link",
+        "not through a link either",
+        "cannot make a directory",
+        "precious",
+        "and the null device",
+    ]
+    assert (outside / "victim").read_text() == "precious"
+    assert [path.name for path in outside.iterdir()] == ["victim"]
+
+
+@confinable
+def test_the_host_and_its_next_plugins_are_not_confined(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    assert run("echo one", (tmp_path / "d",)) == "one\n"
+    (tmp_path / "host").write_text("can")
+    assert run(f"echo x > {tmp_path}/next && echo can", None) == "can\n"
+    assert threading.active_count() == 1
+
+
+@confinable
+def test_a_writable_path_that_is_not_there_is_a_launch_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        run("true", (tmp_path / "gone",))
+
+
+def test_what_the_kernel_cannot_do_is_refused_and_not_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: landlock.LOWEST - 1)
+    with pytest.raises(Unsupported):
+        run("true", (tmp_path,))
