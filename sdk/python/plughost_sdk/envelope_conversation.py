@@ -37,11 +37,22 @@ def serve(load: Load, *, validate: bool, introduction: str) -> NoReturn:
         sys.stderr.write(introduction)
         sys.exit(EXIT_STARTED_BY_HAND)
     status = _Conversation(load).serve(validate=validate)
+    if validate:  # nothing was done that an exit handler would have to finish, and the host waits
+        _flush()
+        os._exit(status)
     # The host waits for our exit. Python would collect garbage once more before it ends, which takes longer
     # than a small file; exit handlers and threads are waited for all the same.
     gc.disable()
     gc.freeze()
     sys.exit(status)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass  # closed, or replaced by something of the plugin's
 
 
 class _Conversation:

@@ -29,21 +29,22 @@ class TreeLock:
 
     def __enter__(self) -> Self:
         left = locate(self._root)
+        tree: Path | None = None
         try:
             tree = resolve(self._root)
         except TreeError:
             if left is None:
                 raise
-            self._lock_file(left[1])  # a plugin has removed the directory: it is about to be put back
-            return self
-        self._fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self._lock()
+            if tree is None or (left is not None and left[0] != tree):
+                assert left is not None  # a plugin has removed or replaced the directory: it will be put back
+                self._lock_file(left[1])
+            elif not self._lock_directory(tree):
+                self._lock_file(left[1] if left is not None else place(tree))
         except OSError as error:
             self._release()
-            if error.errno not in CANNOT_LOCK:
-                raise
-            self._lock_file(left[1] if left is not None else place(tree))
+            problem = f"cannot be locked: {error.strerror or error}"
+            raise TreeError(shown(self._root), problem, "Check its permissions") from error
         return self
 
     def __exit__(
@@ -60,6 +61,18 @@ class TreeLock:
             raise TreeError(
                 shown(self._root), "another pass is working on it", "Wait until that is over, or end it"
             ) from error
+
+    def _lock_directory(self, tree: Path) -> bool:
+        """Lock the directory itself. Returns whether its filesystem can."""
+        self._fd = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._lock()
+        except OSError as error:
+            if error.errno not in CANNOT_LOCK:
+                raise
+            self._release()
+            return False
+        return True
 
     def _lock_file(self, store: Path) -> None:
         """Lock a file beside the store instead."""

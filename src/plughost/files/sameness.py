@@ -34,7 +34,7 @@ def differs(
         return True
     if old.kind is Kind.DIRECTORY:
         return old.ctime_ns != new.ctime_ns and contents is not None and not contents.same(path)
-    if looks_other(old, new):
+    if looks_other(old, new) or _is_anothers(old, new):
         return True
     if is_untouched(old, new) and path not in racy:
         return False
@@ -49,6 +49,11 @@ def looks_other(old: Entry, new: Entry) -> bool:
         new.target,
         new.special,
     )
+
+
+def _is_anothers(old: Entry, new: Entry) -> bool:
+    """Tell whether a file of one name became a name of another file, which may well read the same."""
+    return old.nlink == 1 < new.nlink and old.inode != new.inode
 
 
 def is_untouched(old: Entry, new: Entry) -> bool:
