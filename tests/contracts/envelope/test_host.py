@@ -6,13 +6,14 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from plughost.autopsy import ExitStatus, Survivor
 from plughost.contracts.base import Evidence
 from plughost.contracts.envelope import host
-from plughost.contracts.envelope.messages import FRAME_LIMIT, Context, PerFile
-from plughost.contracts.envelope.session import Mode, Terms
+from plughost.contracts.envelope.messages import FRAME_LIMIT, Context, PerFile, ValidationReply
+from plughost.contracts.envelope.session import EnvelopeSession, Mode, Terms
 from plughost.errors import LocalProtocolError
 from plughost.failures import FailureCode, Stage
 from plughost.manifest.binding import Binding, Limits
@@ -104,7 +105,11 @@ def test_the_limit_counts_bytes_and_not_characters():
 
 @pytest.mark.requirement("envelope:frame:bounded")
 @pytest.mark.parametrize("ask", [transformation, validation])
-@pytest.mark.parametrize("value", [float("nan"), [float("inf")], object(), "\ud800", ENDLESS], ids=["nan", "infinity", "object", "surrogate", "endless"])
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), [float("inf")], object(), "\ud800", ENDLESS],
+    ids=["nan", "infinity", "object", "surrogate", "endless"],
+)
 def test_a_request_that_json_cannot_say_is_our_own_fault(ask, value):
     with pytest.raises(LocalProtocolError):
         ask({"a": value}, FRAME_LIMIT)
@@ -384,3 +389,14 @@ def test_drift_is_told_beside_the_errors(talk):
     first, second = objections(talk, message(errors=["a"], plugin={"version": "2"}))
     assert first == "stamp: a"
     assert "2" in second
+
+
+def test_for_a_worker_that_knows_no_modes_the_host_looks_for_required_variables():
+    needing = msgspec.structs.replace(STAMP, required_variables=("operator", "count"))
+    session = EnvelopeSession(Mode.VALIDATE, Terms(), 0.0)
+    session.validation = ValidationReply(result="success")
+    told = host.objections(needing, session, host.Attempt(), {"operator": " ", "count": 0})
+    assert len(told) == 1
+    assert "operator" in told[0]
+    session.validation = ValidationReply(result="failed", error_message="no licence")
+    assert "no licence" in host.objections(STAMP, session, host.Attempt(), {})[0]

@@ -255,7 +255,7 @@ def test_a_validation_is_answered_by_a_list_of_sentences_and_exit_0(talk, errors
     [
         b"{}\n",
         b"[]\n",
-        SUCCESS,
+        message(result="fine"),
         message(errors="x"),
         message(errors=[5]),
         b'{"errors":null}\n',
@@ -317,3 +317,14 @@ def test_half_a_line_before_it_was_told_is_malformed(talk):
     worker.tell()
     assert worker.session.fault is not None
     assert worker.session.fault.code is FailureCode.MALFORMED_RESPONSE
+
+
+@pytest.mark.parametrize(("heard", "code"), [(SUCCESS, 0), (FAILED, 1)])
+def test_a_worker_that_knows_no_modes_answers_a_validation_with_an_envelope(talk, heard, code):
+    worker = validation(talk, heard, code)
+    assert worker.session.fault is None
+    assert worker.session.validation.errors is None
+
+
+def test_of_a_worker_that_knows_no_modes_the_pair_must_agree_too(talk):
+    assert validation(talk, SUCCESS, 1).outcome[0] is MALFORMED

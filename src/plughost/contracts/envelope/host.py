@@ -150,14 +150,39 @@ def _warnings(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
-def objections(manifest: EnvelopeManifest, session: EnvelopeSession, attempt: Attempt) -> tuple[str, ...]:
-    """Return what a validation worker objects to, in sentences; its failure is an objection too."""
+def objections(
+    manifest: EnvelopeManifest,
+    session: EnvelopeSession,
+    attempt: Attempt,
+    variables: Mapping[str, Any] | None = None,
+) -> tuple[str, ...]:
+    """Return what a validation worker objects to, in sentences; its failure is an objection too.
+
+    For a worker that knows no modes the host looks itself for the *variables* that the manifest requires.
+    """
     assert session.mode is Mode.VALIDATE
     if attempt.failure is not None:
         return (f"{manifest.name}: {attempt.failure.message}",)
     assert session.validation is not None
-    told = [f"{manifest.name}: {error}" for error in session.validation.errors]
+    errors = session.validation.errors
+    if errors is None:
+        errors = _missing(manifest, variables or {})
+        if session.validation.result != "success":
+            errors = (
+                *errors,
+                session.validation.error_message or "it could not do without files what it does first",
+            )
+    told = [f"{manifest.name}: {error}" for error in errors]
     return (*told, *drift(manifest, session.validation.plugin))
+
+
+def _missing(manifest: EnvelopeManifest, variables: Mapping[str, Any]) -> tuple[str, ...]:
+    given = {name for name, value in variables.items() if value is not None and str(value).strip()}
+    return tuple(
+        f"required variable {name!r} is missing or empty"
+        for name in manifest.required_variables
+        if name not in given
+    )
 
 
 def drift(manifest: EnvelopeManifest, facts: PluginFacts | None) -> list[str]:

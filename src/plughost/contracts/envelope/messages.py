@@ -107,5 +107,9 @@ class PluginFacts(Struct, frozen=True):
 
 
 class ValidationReply(Struct, frozen=True):
-    errors: tuple[str, ...]
+    """Worker to host, in mode `validate`. A worker that knows no modes answers with a *result* instead of *errors*."""
+
+    errors: tuple[str, ...] | None = None
     plugin: PluginFacts | None = None
+    result: Result | None = None
+    error_message: str | None = None

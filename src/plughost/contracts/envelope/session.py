@@ -234,7 +234,11 @@ class EnvelopeSession:
 
     def _take(self, line: bytes) -> None:
         if self.mode is Mode.VALIDATE:
-            self.validation = _VALIDATION.decode(line)
+            validation = _VALIDATION.decode(line)
+            if validation.errors is None and validation.result is None:
+                self._refuse("validation reply: it has no `errors`")
+                return
+            self.validation = validation
         else:
             reply = _REPLY.decode(line)
             if problem := _flaw_in(reply):
@@ -261,7 +265,9 @@ class EnvelopeSession:
             self._fail(FailureCode.CRASHED, f"it ended with {status.meaning} and without an envelope")
 
     def _judge_pair(self, status: ExitStatus) -> None:
-        result = self.reply.result if self.reply is not None else "success"
+        result: str = self.reply.result if self.reply is not None else "success"
+        if self.validation is not None and self.validation.errors is None:  # it knows no modes
+            result = self.validation.result or "success"
         if status.code == _EXITS.get(result):
             self._advance(Speaker.PLUGIN, Said.EXIT)
         elif status.code in _EXITS.values():
