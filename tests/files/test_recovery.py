@@ -212,3 +212,22 @@ def test_a_damaged_copy_never_replaces_a_file(root, crashed):
     with pytest.raises(TreeError):
         recover(root)
     assert (root / "README.md").read_text() == "edited"
+
+
+def test_another_directory_of_that_name_is_not_taken_for_the_one_that_was_saved(tmp_path):
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "old").write_text("old")
+    Snapshot.take(root, place(root))
+    root.rename(tmp_path / "moved")
+    root.mkdir()
+    (root / "new").write_text("new")
+    with pytest.raises(TreeError):
+        recover(root)
+    assert [path.name for path in root.iterdir()] == ["new"]
+    recovered = recover(root, replaced=True)
+    assert recovered is not None
+    assert recovered.displaced is not None
+    assert [path.name for path in root.iterdir()] == ["old"]
+    assert (recovered.displaced / "new").read_text() == "new"
+    recovered.close()

@@ -7,15 +7,20 @@ while recovering, does no harm.
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..errors import TreeError
 from .changes import Change
+from .directories import ROOT
 from .displaced import Displaced
 from .inventory import INVENTORY
 from .snapshot import Snapshot
 from .store import locate, remove_store
+from .tree import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +38,11 @@ class Recovered:
             self._snapshot.close()
 
 
-def recover(root: Path) -> Recovered | None:
+def recover(root: Path, *, replaced: bool = False) -> Recovered | None:
     """Put *root* back if a host died while it was being worked on. The caller holds its lock.
 
-    Returns None if there is nothing to recover from. Raises TreeError if not everything could be put back.
+    Returns None if there is nothing to recover from. Raises TreeError if not everything could be put back, and
+    if another directory stands in the place of the one that was saved, unless it may be *replaced*.
     """
     found = locate(root)
     if found is None:
@@ -46,6 +52,23 @@ def recover(root: Path) -> Recovered | None:
         remove_store(store)
         return Recovered((), None, None)
     snapshot = Snapshot.open(tree, store)
+    if not replaced:
+        _check_identity(tree, store, snapshot)
     displaced = Displaced(tree, store)
     changes = snapshot.revert(displaced)
     return Recovered(changes, snapshot.note, displaced.directory, snapshot)
+
+
+def _check_identity(tree: Path, store: Path, snapshot: Snapshot) -> None:
+    """Raise TreeError if somebody has put another directory in the place of the one that was saved."""
+    try:
+        now = os.lstat(tree)
+    except OSError:
+        return  # it is gone, and will be put back
+    if stat.S_ISDIR(now.st_mode) and (now.st_dev, now.st_ino) != snapshot.paths[ROOT].inode:
+        raise TreeError(
+            shown(tree),
+            "not the directory that an interrupted pass was working on, which had the same name",
+            f"Recover it (`plughost transform DIRECTORY --recover`) to have the old one back and this one kept "
+            f"beside it, or remove {shown(store)} to go on with this one",
+        )
