@@ -13,13 +13,14 @@ from . import findings, machine, peer_environment, report, results, revision, ro
 from .contender import Contender
 from .driver import ROOT
 from .section import Section
-from .sections import catalogue
+from .sections import big_tree, catalogue
 
 ROUNDS = 15
 QUICK_ROUNDS = 2
 FEWEST_ROUNDS = 5  # for a 20th percentile to mean anything
 IDLE = 500  # plugins: what the design speaks of
 QUICK_IDLE = 40
+TREE = "small"
 PATIENCE_S = 5.0  # for a quiet machine before each round
 BUSY_SHARE = 0.25  # of the machine taken by others: from there on the numbers are about them
 
@@ -28,9 +29,10 @@ def main() -> None:
     options = _options()
     if not Path("/proc/self/smaps_rollup").exists():
         sys.exit("bench: it reads what processes cost from /proc, so it runs on Linux only")
+    idle = options.idle or (QUICK_IDLE if options.quick else IDLE)
     sections = [
         section
-        for section in catalogue.sections(options.idle or (QUICK_IDLE if options.quick else IDLE))
+        for section in catalogue.sections(idle, big_tree.SIZES[options.tree])
         if not options.only or section.key in options.only
     ]
     plan = rounds.Plan(
@@ -57,7 +59,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    keys = [section.key for section in catalogue.sections(IDLE)]
+    keys = dict.fromkeys(section.key for section in catalogue.sections(IDLE, big_tree.SIZES[TREE]))
     parser = argparse.ArgumentParser(
         prog="bench", description="Measure plughost beside its peers, in one run."
     )
@@ -69,6 +71,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=keys, help="a section to measure; may be repeated")
     parser.add_argument(
         "--idle", type=int, help=f"how many idle plugins (default: {IDLE}; quick: {QUICK_IDLE})"
+    )
+    parser.add_argument(
+        "--tree",
+        choices=big_tree.SIZES,
+        default=TREE,
+        help="the tree to save: 200 MiB, or 2 GiB (default: %(default)s)",
     )
     parser.add_argument(
         "--patience",

@@ -30,7 +30,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One table. *key* names it on the command line."""
+    """One table. *key* names it on the command line; tables of one subject may share it."""
 
     key: str
     title: str

@@ -1,4 +1,4 @@
-"""What starting Python costs at all: to the first byte that a child writes, and to the end of `pass`."""
+"""What starting Python costs at all: to the first byte that a child writes, and to the end of `pass`, or of two."""
 
 from __future__ import annotations
 
@@ -29,5 +29,15 @@ def to_exit() -> Marks:
     return watch.marks
 
 
+def to_both_exits() -> Marks:
+    """Start Python for nothing twice, at once, and wait for both to be gone."""
+    watch = Stopwatch()
+    both = [subprocess.Popen([sys.executable, "-c", "pass"]) for _ in range(2)]
+    for process in both:
+        process.wait()
+    watch.mark("gone")
+    return watch.marks
+
+
 if __name__ == "__main__":
-    serve({"byte": to_first_byte, "pass": to_exit})
+    serve({"byte": to_first_byte, "pass": to_exit, "two": to_both_exits})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..section import Section
-from . import cold, crowd, framing, languages, long_lived, warm
+from . import big_tree, cold, crowd, envelope, framing, languages, long_lived, warm
 
 
-def sections(idle: int) -> list[Section]:
-    """Return all sections; *idle* is the size of the crowd."""
+def sections(idle: int, tree: big_tree.Size) -> list[Section]:
+    """Return all sections; *idle* is the size of the crowd, *tree* that of the big tree."""
     return [
         cold.handshake(),
         cold.first_result(),
@@ -18,5 +18,8 @@ def sections(idle: int) -> list[Section]:
         framing.one_big_message(),
         framing.linearity(),
         crowd.idle_plugins(idle),
+        envelope.passes(),
+        envelope.turns(),
+        big_tree.snapshot(tree),
         long_lived.calls(),
     ]
