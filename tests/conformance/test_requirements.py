@@ -5,12 +5,23 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from plughost.conformance.canaries import execute as canaries
-from plughost.conformance.requirements import requirements
+import pytest
+
+import plughost
+from plughost.conformance.canaries import envelope, execute
+from plughost.conformance.requirements import Requirement, requirements
+from plughost.manifest.binding import CONTRACTS
 
 TESTS = Path(__file__).parent.parent
-CLAUSES = requirements("execute")
+CLAUSES = {contract: requirements(contract) for contract in CONTRACTS}
+CANARIES = {"execute": execute.FAULTS, "envelope": envelope.FAULTS}
 _MARK = re.compile(r"mark\.requirement\(([^)]*)\)")
+
+each_contract = pytest.mark.parametrize("contract", CONTRACTS)
+
+
+def of_side(contract: str, side: str) -> dict[str, Requirement]:
+    return {clause.id: clause for clause in CLAUSES[contract].values() if clause.side == side}
 
 
 def named_by_tests() -> set[str]:
@@ -22,27 +33,29 @@ def named_by_tests() -> set[str]:
     return found
 
 
-def test_the_spec_has_clauses_for_both_sides() -> None:
-    assert {clause.side for clause in CLAUSES.values()} == {"plugin", "host"}
-    assert all(clause.says.endswith(".") for clause in CLAUSES.values())
+@each_contract
+def test_the_spec_has_clauses_for_both_sides(contract: str) -> None:
+    assert of_side(contract, "plugin")
+    assert of_side(contract, "host")
+    assert all(clause.says.endswith(".") for clause in CLAUSES[contract].values())
 
 
-def test_every_backquoted_id_in_the_spec_is_a_clause_that_was_read() -> None:
-    import plughost
-
-    spec = Path(plughost.__file__).parent / "contracts/execute/SPEC.md"
-    assert set(re.findall(r"^- `(execute:[^`]+)`", spec.read_text(encoding="utf-8"), re.M)) == set(CLAUSES)
-
-
-def test_every_clause_for_the_host_is_named_by_a_test() -> None:
-    host_side = {clause.id for clause in CLAUSES.values() if clause.side == "host"}
-    assert host_side - named_by_tests() == set()
+@each_contract
+def test_every_backquoted_id_in_the_spec_is_a_clause_that_was_read(contract: str) -> None:
+    spec = Path(plughost.__file__).parent / "contracts" / contract / "SPEC.md"
+    named = re.findall(rf"^- `({contract}:[^`]+)`", spec.read_text(encoding="utf-8"), re.M)
+    assert sorted(named) == sorted(CLAUSES[contract])
 
 
-def test_every_clause_for_the_plugin_has_a_canary() -> None:
-    plugin_side = {clause.id for clause in CLAUSES.values() if clause.side == "plugin"}
-    assert plugin_side == set(canaries.FAULTS.values())
+@each_contract
+def test_every_clause_for_the_host_is_named_by_a_test(contract: str) -> None:
+    assert of_side(contract, "host").keys() - named_by_tests() == set()
+
+
+@each_contract
+def test_every_clause_for_the_plugin_has_a_canary(contract: str) -> None:
+    assert of_side(contract, "plugin").keys() == set(CANARIES[contract].values())
 
 
 def test_every_test_names_clauses_that_exist() -> None:
-    assert named_by_tests() - set(CLAUSES) == set()
+    assert named_by_tests() - {each for clauses in CLAUSES.values() for each in clauses} == set()

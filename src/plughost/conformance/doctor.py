@@ -16,14 +16,16 @@ from pathlib import Path
 from ..contracts.execute.messages import HandshakeRequest
 from ..errors import PlughostError
 from ..failures import PluginFailure
+from ..manifest import bounded_file
 from ..manifest.binding import Binding
 from ..messages import strict_json
-from ..process import command, survivors
+from ..process import command, landlock, survivors
 from ..process.local import LocalLauncher
 from ..process.stderr import printable
 from .probe import Probe
 
 SHOWN = 70  # characters of what a plugin wrote
+SOURCE_LIMIT = 4_194_304  # bytes of a script; a longer one is not looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ def examine(binding: Binding) -> Iterator[Finding]:
         yield found
         if not found.ok:
             return
+        if binding.contract == "envelope":
+            yield from _envelope(binding)
+            return
         yield from _script(binding)
         behaviour = list(_behaviour(binding, launcher))
         yield from behaviour
@@ -58,6 +63,12 @@ def examine(binding: Binding) -> Iterator[Finding]:
         launcher.close()
     if all(finding.ok for finding in behaviour):
         yield from _handshake(binding)
+
+
+def _envelope(binding: Binding) -> Iterator[Finding]:
+    from . import envelope_doctor  # it needs what is defined here
+
+    yield from envelope_doctor.examine(binding)
 
 
 def system() -> Iterator[Finding]:
@@ -71,6 +82,12 @@ def system() -> Iterator[Finding]:
         yield Finding(True, "processes that outlive their plugin are found through /proc, and ended")
     else:
         yield Finding(True, "only a plugin's process group is ended: this system has no /proc")
+    if landlock.available():
+        yield Finding(True, "workers of the envelope contract can write to their directory only (Landlock)")
+    else:
+        yield Finding(
+            True, "workers of the envelope contract can write elsewhere: this kernel lacks Landlock 3"
+        )
     if shutil.which("prlimit", path=os.defpath):
         yield Finding(True, "limits for programs that are not Python are set by prlimit(1)")
     else:
@@ -111,12 +128,26 @@ def _script(binding: Binding) -> Iterator[Finding]:
     script = binding.directory / binding.command[1]
     if script.suffix != ".py":
         return
+    problem = syntax_problem(script)
+    if problem is not None:
+        yield problem
+
+
+def syntax_problem(script: Path) -> Finding | None:
+    """Return what keeps *script* from being Python, or None."""
     try:
-        compile(script.read_bytes(), str(script), "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
+        source = bounded_file.read(script, SOURCE_LIMIT)
+        if source is None:
+            return Finding(False, f"{script} is not a regular file", "Put the plugin's source there.")
+        if len(source) < SOURCE_LIMIT:
+            compile(source, str(script), "exec", dont_inherit=True)
+    except OSError as error:
+        return Finding(False, f"{script} cannot be read: {error.strerror}", "Mend its permissions.")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         at = f" in line {line}" if line else ""
-        yield Finding(False, f"{script} is not Python{at}: {error}", "Mend that line.")
+        return Finding(False, f"{script} is not Python{at}: {error}", "Mend that line.")
+    return None
 
 
 def _behaviour(binding: Binding, launcher: LocalLauncher) -> Iterator[Finding]:

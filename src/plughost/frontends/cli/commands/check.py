@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .. import options
 from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal
 
+if TYPE_CHECKING:
+    from ....conformance.report import Report
+    from ....manifest.binding import Binding
+    from ....process.launcher import Launcher
+
 MARKS = {"passed": "pass", "failed": "FAIL", "skipped": "skip"}
+# Which options are of one contract only, by the names of their parameters.
+OWN_OPTIONS = {
+    "execute": {"tool": "--tool", "input_text": "--input", "no_call": "--no-call"},
+    "envelope": {"against": "--against", "variables": "--var", "answers": "--answer"},
+}
 
 
 @click.command("check", short_help="Check a plugin against its contract, clause by clause.")
 @options.plugin
 @options.contract
-@click.option("--tool", help="The tool to call; the first one otherwise.")
-@click.option("--input", "input_text", metavar="JSON", help="What to call it with; {} otherwise.")
-@click.option("--no-call", is_flag=True, help="Call no tool: check only the handshake and the end.")
+@click.option("--tool", help="execute: the tool to call; the first one otherwise.")
+@click.option("--input", "input_text", metavar="JSON", help="execute: what to call it with; {} otherwise.")
+@click.option("--no-call", is_flag=True, help="execute: call no tool, check only the handshake and the end.")
+@click.option(
+    "--against",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="envelope: work on copies of this directory; on made-up samples otherwise.",
+)
+@click.option(
+    "--var", "variables", multiple=True, metavar="KEY=VALUE", help="envelope: tell it this variable."
+)
+@click.option(
+    "--answer", "answers", multiple=True, metavar="KEY=VALUE", help="envelope: answer this field if it asks."
+)
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write JUnit XML."
 )
@@ -30,33 +53,31 @@ def command(
     tool: str | None,
     input_text: str | None,
     no_call: bool,
+    against: Path | None,
+    variables: tuple[str, ...],
+    answers: tuple[str, ...],
     junit: Path | None,
     as_json: bool,
 ) -> None:
     """Run PLUGIN through every clause of its contract that a plugin can break, and report each.
 
-    It starts the plugin about ten times and really calls a tool: choose a harmless one with --tool.
-    Exit status: 0 if no clause is broken, 1 otherwise.
+    It starts the plugin ten to twenty times. An execute plugin is really called: choose a harmless tool with
+    --tool. An envelope plugin works on files in temporary directories; where the kernel can, it is kept from
+    writing anywhere else. Exit status: 0 if no clause is broken, 1 otherwise.
     """
-    from ....conformance.execute import Examination, examine
     from ....contracts.outcome import launch_failure
     from ....errors import Unsupported
     from ....process.local import LocalLauncher
 
     binding = options.bind(ctx, plugin, contract)
-    if binding.contract != "execute":
-        raise click.UsageError(f"`check` knows the contract execute so far, not {binding.contract}.")
+    _refuse_foreign_options(ctx, binding.contract)
     terminal = Terminal(as_json=as_json)
     launcher = LocalLauncher()
     try:
-        found = Examination(
-            binding,
-            launcher,
-            tool,
-            options.parse_json(input_text) if input_text is not None else None,
-            call=not no_call,
-        )
-        report = examine(found)
+        if binding.contract == "envelope":
+            report = _examine_envelope(binding, launcher, against, variables, answers)
+        else:
+            report = _examine_execute(binding, launcher, tool, input_text, call=not no_call)
     except (OSError, Unsupported) as error:
         reason = launcher.diagnose(binding, error)
         raise launch_failure(binding, f"it could not be started: {reason}") from error
@@ -64,6 +85,66 @@ def command(
         launcher.close()
     if junit is not None:
         junit.write_text(report.to_junit(), encoding="utf-8")
+    _show(terminal, report)
+    terminal.exit(EXIT_OK if report.passed else EXIT_REMOTE_ERROR)
+
+
+def _refuse_foreign_options(ctx: click.Context, contract: str) -> None:
+    """Raise a usage error for an option that has no meaning in *contract*."""
+    for other, owned in OWN_OPTIONS.items():
+        given = [option for name, option in owned.items() if ctx.params[name]]
+        if given and other != contract:
+            raise click.UsageError(
+                f"{given[0]} is for plugins of the contract {other}; this one is {contract}."
+            )
+
+
+def _examine_execute(
+    binding: Binding, launcher: Launcher, tool: str | None, input_text: str | None, *, call: bool
+) -> Report:
+    from ....conformance.execute import Examination, examine
+
+    input = options.parse_json(input_text) if input_text is not None else None
+    return examine(Examination(binding, launcher, tool, input, call=call))
+
+
+def _examine_envelope(
+    binding: Binding,
+    launcher: Launcher,
+    against: Path | None,
+    variables: tuple[str, ...],
+    answers: tuple[str, ...],
+) -> Report:
+    from ....conformance.envelope import examine
+    from ....conformance.envelope_examination import Examination
+    from ....conformance.envelope_ground import Layout
+    from ....conformance.envelope_subject import subject
+    from ....errors import TreeError
+
+    found = subject(binding, read_pairs("--var", variables))
+    told = read_pairs("--answer", answers)
+    try:
+        return examine(Examination(found, launcher, Layout(found.manifest, against), told))
+    except TreeError as error:
+        raise click.UsageError(f"{error.path}: {error.problem}. {error.remedy}.") from error
+
+
+def read_pairs(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
+    """Return KEY=VALUE words as a mapping. Raises a usage error that names *option*."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"{option} wants KEY=VALUE, not {pair!r}.")
+        try:
+            pair.encode()
+        except UnicodeEncodeError as error:
+            raise click.UsageError(f"{option} wants text in UTF-8, not {pair!r}.") from error
+        found[key] = value
+    return found
+
+
+def _show(terminal: Terminal, report: Report) -> None:
     terminal.data({"ok": report.passed, **report.to_dict()})
     terminal.heading(f"{report.plugin}: contract {report.contract}")
     for axis in report.axes:
@@ -75,4 +156,3 @@ def command(
         mark: sum(axis.status.value == status for axis in report.axes) for status, mark in MARKS.items()
     }
     terminal.text(f"{counts['pass']} passed, {counts['FAIL']} failed, {counts['skip']} skipped")
-    terminal.exit(EXIT_OK if report.passed else EXIT_REMOTE_ERROR)

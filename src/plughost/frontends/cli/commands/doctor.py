@@ -24,10 +24,7 @@ def command(ctx: click.Context, plugin: str | None, contract: str | None, as_jso
     if plugin is None and contract is None:
         findings = list(doctor.system())
     else:
-        binding = options.bind(ctx, plugin, contract)
-        if binding.contract != "execute":
-            raise click.UsageError(f"`doctor` knows the contract execute so far, not {binding.contract}.")
-        findings = list(doctor.examine(binding))
+        findings = list(doctor.examine(options.bind(ctx, plugin, contract)))
     for found in findings:
         terminal.text(f"  {'ok     ' if found.ok else 'PROBLEM'}  {found.what}")
         if found.advice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,7 +119,7 @@ def command(
         keywords["logs"] = logs
     chosen = _choose(terminal, plugins, roots, allow_network=allow_network)
     result = _run(terminal, directory, chosen, keywords)
-    terminal.data(result.to_dict())
+    terminal.data({"ok": result.ok, **result.to_dict()})
     _show(terminal, result)
     terminal.exit(EXIT_OK if result.ok else EXIT_REMOTE_ERROR)
 
@@ -132,9 +133,15 @@ def _run(
     from ....blocking import Host
 
     prompter = Prompter(terminal)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # whoever stops us waits until the directory is put back
+        signal.signal(number, _stop)
     with Host(on_event=_Progress(terminal).note) as host:
         ask = prompter.ask if prompter.possible else None
         return host.run_pass(directory, chosen, on_input_required=ask, **keywords)
+
+
+def _stop(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _choose(
@@ -159,7 +166,7 @@ def _recover(terminal: Terminal, directory: Path) -> int:
     from ....host.envelope.ledger import settle
 
     with TreeLock(directory):
-        found = recover(directory)
+        found = recover(directory, replaced=True)
         told = None if found is None else settle(found)
     terminal.data({"ok": True, "recovered": told})
     terminal.text(told or "Nothing to recover: no pass was interrupted here.")
