@@ -209,7 +209,7 @@ be text must be text: `version: 1.10` is a number, and 1.1 at that.
 ## What follows from it
 
 - A worker gets {envelope_manifest.CPU_SHARE} seconds of CPU time for each second of `timeout_seconds`, and
-  {envelope_manifest.OPEN_FILES} open descriptors. A late one gets SIGTERM, and SIGKILL {envelope_manifest.TERMINATE_S:g} s later.
+  {envelope_manifest.OPEN_FILES} open descriptors. SIGKILL follows SIGTERM after {envelope_manifest.TERMINATE_S:g} s.
 - The worker that is asked about the variables has a budget of its own, whatever the manifest says:
   {VALIDATION_S:g} seconds, {VALIDATION_CPU_S} of CPU time, {VALIDATION_MEMORY_MB} MiB.
 - Its environment is `PATH`, `LANG`, `LC_ALL` and `TZ` where they are set, a `TMPDIR` that is removed after the pass,
@@ -231,9 +231,9 @@ _MANIFEST_KEYS = {
     "description": ("string", "one line for people"),
     "required_variables": (
         "list of strings",
-        "for people, and for the class to say the same: it is the plugin's `validate_variables` that objects",
+        "what it must be told; its `validate_variables` objects, or the host for a worker that has no such mode",
     ),
-    "optional_variables": ("list of strings", "likewise"),
+    "optional_variables": ("list of strings", "what it may be told, for people"),
     "isolation": ("mapping", "what bounds the worker"),
     "isolation.timeout_seconds": (
         f"number, over 0, at most {envelope_manifest.TIMEOUT_CAP_S}",
