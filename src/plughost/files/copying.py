@@ -32,15 +32,18 @@ class Copier:
         """Make the file *target* hold what *source* holds now. Raises OSError."""
         if self._clones and self._clone(source, target):
             return
-        size = os.fstat(source).st_size
-        os.ftruncate(target, 0)
-        os.ftruncate(target, size)
+        if os.fstat(target).st_size:  # only then: ext4 brings a file to disk at once that was ever emptied
+            os.ftruncate(target, 0)
+        at = 0
         for start, end in segments(source):
             at = start
             if self._ranges:
                 at = self._copy_range(source, target, start, end)
             while at < end and (data := os.pread(source, min(PIECE, end - at), at)):
                 at += _write(target, data, at)
+        size = os.fstat(source).st_size
+        if size > at:  # it ends in a hole
+            os.ftruncate(target, size)
 
     def _clone(self, source: int, target: int) -> bool:
         try:

@@ -29,8 +29,10 @@ from .pool import Pool
 
 if TYPE_CHECKING:
     from ..manifest.envelope_manifest import EnvelopeManifest
+    from .envelope.blocking_steps import BlockingSteps
     from .envelope.options import Ask, PassKeywords, PassResult
 
+PASS_END_S = 60.0  # for a pass in another thread to put its directory back when the host is closed
 TAKING_TURNS_S = 0.02  # for one round over several processes that are brought down together
 
 
@@ -49,6 +51,7 @@ class Host:
     ) -> None:
         self._engine = Engine(launcher, clock, on_event)
         self._plugins: list[Plugin] = []
+        self._passes: set[BlockingSteps] = set()
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
 
     def __enter__(self) -> Self:
@@ -98,19 +101,22 @@ class Host:
         plugin: their failures are results, not exceptions. Raises ManifestError, TreeError, LocalProtocolError,
         Unsupported and HostClosed; the tree is then as it was.
         """
-        from .envelope.blocking_steps import BlockingSteps
+        from .envelope import blocking_steps
         from .envelope.flow import Pass
         from .envelope.options import plan
 
         self._engine.check_open()
         planned = plan(directory, plugins, options, interactive=on_input_required is not None)
-        steps = BlockingSteps(self._engine, planned, on_input_required)
+        steps = blocking_steps.BlockingSteps(self._engine, planned, on_input_required)
+        self._passes.add(steps)
         try:
             result: PassResult = steps.drive(Pass(planned, self._engine).flow())
         except PlughostError as error:
             if self._engine.closed:
                 raise HostClosed("the host was closed during the pass") from error
             raise
+        finally:
+            self._passes.discard(steps)
         return result
 
     def _forget(self, plugin: Plugin) -> None:
@@ -123,6 +129,8 @@ class Host:
             self._abort.detach()
             return
         self._engine.closed = True
+        for steps in tuple(self._passes):
+            steps.abort(PASS_END_S)
         for plugin in tuple(self._plugins):
             plugin.close()
         self._engine.end_rest()

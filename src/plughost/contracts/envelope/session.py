@@ -28,6 +28,11 @@ from .states import INITIAL, TRANSITIONS, Said, Speaker, State
 EXIT_UNCAUGHT = 3
 EXIT_TIMEOUT = 124  # the host's alone: what it writes down for a worker that it had to stop
 
+TIME_LIMIT = "isolation.timeout_seconds"
+TIME_HINT = (
+    f"Raise `{TIME_LIMIT}` in the plugin's manifest.yml if the work needs longer (300 at most); its stderr, "
+    "which is kept beside the log, may tell where it stopped."
+)
 UNASKED = "it wrote to stdout before it was told anything"
 
 # The only good pairs.
@@ -148,7 +153,7 @@ class EnvelopeSession:
         overdue = self.next_deadline()
         if overdue is not None and self._now >= overdue:
             what = "did not exit" if self.state is State.ANSWERED else "did not finish"
-            self._fail(FailureCode.TIMEOUT, f"it {what} within its time", "isolation.timeout_seconds")
+            self._fail(FailureCode.TIMEOUT, f"it {what} within its time", TIME_LIMIT, TIME_HINT)
 
     def receive_broken_pipe(self) -> None:
         pass  # it may know without reading: its exit decides
@@ -282,9 +287,11 @@ class EnvelopeSession:
 
     # Moves
 
-    def _fail(self, code: FailureCode, message: str, limit: str | None = None) -> None:
+    def _fail(
+        self, code: FailureCode, message: str, limit: str | None = None, hint: str | None = None
+    ) -> None:
         self.marks["failed"] = self._now
-        self.fault = Fault(code, self.stage, message, limit)
+        self.fault = Fault(code, self.stage, message, limit, hint)
         self._advance(Speaker.PLUGIN, Said.FAULT)
         # One that broke off may be about to exit: it gets the time to, and its exit status tells why.
         self._events.append(EndWanted(Rung.CLOSE_STDIN if code is FailureCode.CRASHED else Rung.TERMINATE))

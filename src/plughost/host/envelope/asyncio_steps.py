@@ -12,6 +12,7 @@ from typing import Any, assert_never
 from ...contracts.base import Rung
 from ...contracts.envelope import host as envelope
 from ...contracts.envelope.session import EnvelopeSession
+from ...failures import PluginFailure
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from .options import Answers, AsyncAsk, PassOptions, Question
@@ -36,10 +37,8 @@ class AsyncioSteps:
         try:
             return await self._drive(flow)
         finally:
+            await self._end_all()
             flow.close()
-            for link in tuple(self._links):
-                link.end(Rung.KILL)
-                await self._gone(link)
 
     async def _drive(self, flow: Generator[Step, Any, Any]) -> Any:
         try:
@@ -47,7 +46,12 @@ class AsyncioSteps:
             while True:
                 try:
                     result = await self._do(step)
-                except BaseException as error:  # the flow decides what it means, and puts things right
+                except PluginFailure as failure:  # an outcome like others
+                    step = flow.throw(failure)
+                except (
+                    BaseException
+                ) as error:  # the flow puts things right: nobody may be at work in the tree then
+                    await self._end_all()
                     step = flow.throw(error)
                 else:
                     step = flow.send(result)
@@ -109,6 +113,14 @@ class AsyncioSteps:
         """Wait for a worker to be gone, however often we are cancelled: the ladder bounds it."""
         await _stubbornly(self._driver.until(link, lambda: link.finished))
 
+    async def _end_all(self) -> None:
+        """Kill what is left. Whoever cancels us meanwhile need not: we are ending."""
+        for link in tuple(self._links):
+            link.end(Rung.KILL)
+        for link in tuple(self._links):
+            with suppress(asyncio.CancelledError):
+                await self._gone(link)
+
     async def _work(self, what: Callable[[], Any]) -> Any:
         """Do it in a thread. It cannot be stopped in the middle: whoever cancels waits for its end."""
         return await _stubbornly(asyncio.to_thread(what))
@@ -119,10 +131,13 @@ class AsyncioSteps:
             answers = self._ask(question)
             if not inspect.isawaitable(answers):
                 return answers
+            limit = asyncio.timeout(self._options.input_timeout_s)
             try:
-                async with asyncio.timeout(self._options.input_timeout_s):
+                async with limit:
                     return await answers
             except TimeoutError:
+                if not limit.expired():  # it was raised by whoever was asked
+                    raise
                 return None
 
     async def _together(self, flows: tuple[Generator[Step, Any, Any], ...]) -> list[Any]:
@@ -155,5 +170,7 @@ async def _stubbornly(work: Any) -> Any:
         except BaseException:  # noqa: S110  it is raised below, from the task itself
             pass
     if cancelled:
+        if not task.cancelled():
+            task.exception()  # or the loop complains that nobody has asked for it
         raise asyncio.CancelledError
     return task.result()

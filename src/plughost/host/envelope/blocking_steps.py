@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
+from signal import SIGKILL
 from typing import Any, assert_never
 
 from ...contracts.base import Rung
 from ...contracts.envelope import host as envelope
 from ...contracts.envelope.session import EnvelopeSession
+from ...failures import PluginFailure
 from ..engine import Engine
 from ..poll_driver import PollDriver
 from .options import Answers, Ask, PassOptions, Question
@@ -27,23 +29,37 @@ class BlockingSteps:
         self._ask = ask
         self._asking = threading.Lock()  # one question at a time, whichever plugin asks
         self._drivers: dict[WorkerLink, PollDriver] = {}
+        self._thread = threading.get_ident()
+        self._over = threading.Event()
+
+    def abort(self, patience_s: float) -> None:
+        """End the workers, from another thread, and wait until the pass has put things right; bounded."""
+        for link in tuple(self._drivers):
+            link.process.send_signal(SIGKILL)  # its thread notices the exit, and does the rest
+        if threading.get_ident() != self._thread:
+            self._over.wait(patience_s)
 
     def drive(self, flow: Generator[Step, Any, Any]) -> Any:
         """Run *flow* to its end, and return what it returns. Whatever happens, its workers are gone then."""
         try:
-            return self._drive(flow)
+            return self._drive(flow, self._end_all)
         finally:
+            self._end_all()
             flow.close()
-            for link in tuple(self._drivers):
-                self._end(link)
+            self._over.set()
 
-    def _drive(self, flow: Generator[Step, Any, Any]) -> Any:
+    def _drive(self, flow: Generator[Step, Any, Any], on_error: Callable[[], None] = lambda: None) -> Any:
         try:
             step = next(flow)
             while True:
                 try:
                     result = self._do(step)
-                except BaseException as error:  # the flow decides what it means, and puts things right
+                except PluginFailure as failure:  # an outcome like others
+                    step = flow.throw(failure)
+                except (
+                    BaseException
+                ) as error:  # the flow puts things right: nobody may be at work in the tree then
+                    on_error()
                     step = flow.throw(error)
                 else:
                     step = flow.send(result)
@@ -95,6 +111,11 @@ class BlockingSteps:
                 self._drivers[link].run(link, lambda: link.finished)
         finally:
             self._end(link)
+        self._engine.check_open()  # if not, it was not the worker who ended
+
+    def _end_all(self) -> None:
+        for link in tuple(self._drivers):
+            self._end(link)
 
     def _end(self, link: WorkerLink) -> None:
         """Make sure that a worker is gone."""
@@ -113,11 +134,14 @@ class BlockingSteps:
             if limit is None:
                 return ask(question)
             # It cannot be interrupted, only no longer waited for: a thread of its own, that nobody joins.
-            answers: list[Answers] = []
-            asking = threading.Thread(target=lambda: answers.append(ask(question)), daemon=True)
-            asking.start()
-            asking.join(limit)
-            return answers[0] if answers else None
+            asked: Future[Answers] = Future()
+            threading.Thread(target=_answer, args=(asked, ask, question), daemon=True).start()
+            try:
+                return asked.result(limit)
+            except FutureTimeout:
+                if asked.done():  # it was raised by whoever was asked
+                    raise
+                return None
 
     def _together(self, flows: tuple[Generator[Step, Any, Any], ...]) -> list[Any]:
         with ThreadPoolExecutor(len(flows)) as pool:
@@ -135,5 +159,12 @@ class BlockingSteps:
                 return results
             except BaseException:
                 for link in tuple(self._drivers):
-                    link.process.send_signal(9)  # its thread notices the exit, and does the rest
+                    link.process.send_signal(SIGKILL)  # its thread notices the exit, and does the rest
                 raise
+
+
+def _answer(asked: Future[Answers], ask: Ask, question: Question) -> None:
+    try:
+        asked.set_result(ask(question))
+    except BaseException as error:
+        asked.set_exception(error)

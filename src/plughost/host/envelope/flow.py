@@ -4,7 +4,8 @@ Theory of operation. Before a plugin may touch a file, the tree is saved and the
 host after that leaves enough behind to put the tree back. A plugin's changes are accepted by moving the snapshot
 forward, in one step with the note of what is yet to be written down; then the record and the log are written. So
 tree and record never tell different stories for longer than it takes to recover. While the variables are being
-validated, the tree is saved and the first plugin's worker started: it waits, and knows nothing yet.
+validated, the tree is saved and the first plugin's worker started, if that is our own: it waits, and runs no
+code of the plugin's before it is told to. Where workers cannot be confined, the tree is saved before any starts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from ...contracts.envelope import host as envelope
 from ...contracts.envelope import policy
 from ...contracts.envelope.session import Mode
-from ...errors import Unsupported
+from ...errors import TreeError, Unsupported
 from ...failures import PluginFailure
 from ...files import recovery, store
 from ...files.changes import Change
@@ -35,7 +36,7 @@ from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
 from ..events import Event, PluginApplied, PluginBegun, What
-from .ledger import SCRATCH_PREFIX, Ledger, aborted, remove_scratch, settle
+from .ledger import SCRATCH_PREFIX, Ledger, remove_scratch, settle
 from .options import PassOptions, PassResult
 from .plugin_flow import PluginRun
 from .steps import Dismiss, Finish, Flow, Launch, Together, Work, WorkerLink
@@ -43,7 +44,6 @@ from .surroundings import Surroundings
 from .worker_log import WorkerLog
 
 VALIDATIONS_AT_ONCE = 8
-INTERRUPTED = "the pass was interrupted; its changes were undone"
 
 
 class Pass:
@@ -56,8 +56,9 @@ class Pass:
         self._confined = landlock.available() if options.confine is None else options.confine
         self._entries: list[Applied] = []
         self._failures: list[PluginFailure] = []
-        self._at_work: list[PluginRun] = []  # those whose changes are in the tree and not yet judged
+        self._at_work: list[PluginRun] = []  # those that were begun and are not yet written down
         self._scratch = Path()
+        self._saved: Snapshot | None = None
 
     def flow(self) -> Flow[PassResult]:
         """Do it all. Raises TreeError, LocalProtocolError, ManifestError; whatever else ends it undoes it."""
@@ -77,30 +78,16 @@ class Pass:
                 remove_scratch(self._scratch)
 
     def _body(self, recovered: str | None) -> Flow[PassResult]:
-        validating, problems = yield from self._launch_validation(self._options.manifests)
-        first = self._plugin_run(self._options.manifests[0])
-        if not problems:
-            try:
-                first.waiting = yield from first.launch()
-            except PluginFailure:
-                first.waiting = None  # its own turn will tell
-        root = self._options.root
-        take = partial(Snapshot.take, root, store.place(root), self._ledger.note())
-        self._snapshot: Snapshot = yield Work(take)
         try:
-            problems += yield from self._finish_validation(validating)
-            stopped = bool(problems)
-            if problems:
-                yield Dismiss(tuple(link for link in (first.waiting,) if link is not None))
-            else:
-                stopped = yield from self._apply_all(first)
+            problems = yield from self._validate()
+            stopped = bool(problems) or (yield from self._apply_all())
         except BaseException:
             self._undo()
             raise
         yield Work(self._snapshot.close)
         return PassResult(
             run=self.run,
-            directory=root,
+            directory=self._options.root,
             plugins_applied=tuple(self._entries),
             aborted=stopped,
             problems=tuple(problems),
@@ -110,18 +97,50 @@ class Pass:
             failures=tuple(self._failures),
         )
 
+    @property
+    def _snapshot(self) -> Snapshot:
+        assert self._saved is not None, "the tree is saved before anything is done to it"
+        return self._saved
+
+    def _save(self) -> None:
+        root = self._options.root
+        self._saved = Snapshot.take(root, store.place(root), self._ledger.note())
+
     def _undo(self) -> None:
         """Something ended the pass in the middle: put the tree back, and write down whom it hit. Runs here and now."""
-        self._snapshot.revert()
-        hit = [aborted(self.run, run.manifest, INTERRUPTED) for run in self._at_work]
+        if self._saved is None:
+            return
+        self._saved.revert()
         logs = [log for run in self._at_work for log in run.logs]
         for _, _, log in logs:
             log.close()
-        if hit:
-            self._ledger.write(hit, logs)
-        self._snapshot.close()
+        if self._at_work:
+            self._ledger.write_noted(self._saved.note, logs)
+        self._saved.close()
 
     # Validation
+
+    def _validate(self) -> Flow[list[str]]:
+        """Ask every plugin about the variables; returns what they object to. The tree is saved meanwhile."""
+        if not self._confined:
+            yield Work(self._save)
+        launched, problems = yield from self._launch_validation(self._options.manifests)
+        self._first = self._plugin_run(self._options.manifests[0])
+        if not problems and not self._first.manifest.command:
+            try:
+                self._first.waiting = yield from self._first.launch()
+            except PluginFailure:
+                self._first.waiting = None  # its own turn will tell
+        if self._confined:
+            yield Work(self._save)
+        problems += yield from self._finish_validation(launched)
+        if not self._confined and (touched := (yield Work(self._snapshot.revert))):
+            problems.append(
+                f"{len(touched)} paths were changed by a plugin that had only variables to look at"
+            )
+        if problems and self._first.waiting is not None:
+            yield Dismiss((self._first.waiting,))
+        return problems
 
     def _launch_validation(
         self, manifests: Sequence[EnvelopeManifest]
@@ -150,27 +169,31 @@ class Pass:
             attempt = envelope.conclude(link.binding, link.conversation, link.evidence())
             if attempt.failure is not None:
                 self._failures.append(self._engine.fail(attempt.failure))
-            problems += envelope.objections(manifest, link.conversation, attempt)
+            problems += envelope.objections(manifest, link.conversation, attempt, self._options.variables)
         return problems
 
     # Plugin after plugin
 
-    def _apply_all(self, first: PluginRun) -> Flow[bool]:
+    def _apply_all(self) -> Flow[bool]:
         """Apply every plugin, or as many as may be; tells whether the pass was stopped."""
-        runs = [first, *(self._plugin_run(manifest) for manifest in self._options.manifests[1:])]
-        while runs:
-            if (
-                runs[0] is not first and not self._options.dry_run
-            ):  # what we wrote ourselves is not the next one's doing
-                yield Work(partial(self._snapshot.advance, self._ledger.note()))
+        runs = [self._first, *(self._plugin_run(manifest) for manifest in self._options.manifests[1:])]
+        while runs and not self._stopped:
+            yield from self._take_over()
             group = self._next_group(runs)
             del runs[: len(group)]
-            entries = yield from (self._apply_group(group) if len(group) > 1 else self._apply(group[0]))
-            if any(entry.status == "aborted" for entry in entries):
-                return True
-            if self._options.fatal and any(entry.status not in ("success", "skipped") for entry in entries):
-                return True
-        return False
+            yield from (self._apply_group(group) if len(group) > 1 else self._apply(group[0]))
+        return self._stopped
+
+    @property
+    def _stopped(self) -> bool:
+        """No other plugin may be begun."""
+        statuses = {entry.status for entry in self._entries}
+        return "aborted" in statuses or (self._options.fatal and not statuses <= {"success", "skipped"})
+
+    def _take_over(self) -> Flow[None]:
+        """Make what we wrote ourselves part of the saved tree: it is not the next plugin's doing."""
+        if self._entries and not self._options.dry_run:
+            yield Work(partial(self._snapshot.advance, self._ledger.note()))
 
     def _next_group(self, runs: Sequence[PluginRun]) -> list[PluginRun]:
         """Return the runs that come next and have no file in common: one, or as many as there are jobs."""
@@ -184,60 +207,80 @@ class Pass:
             taken |= set(run.files)
         return group
 
-    def _apply(self, run: PluginRun) -> Flow[list[Applied]]:
+    def _apply(self, run: PluginRun) -> Flow[None]:
         self._begin(run)
-        around = Surroundings(self._options.root, run.manifest.directory) if not self._confined else None
+        around = self._look_around(run)
         yield from run.work()
-        if around is not None:
-            run.warnings += around.changed()
-        changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
-        violations = run.violations(changes)
-        undo = bool(violations) or run.aborted or not (run.good or self._options.keep_partial)
-        if changes and undo:
+        run.warnings += around.changed() if around is not None else []
+        try:
+            changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
+            violations = run.violations(changes, self._snapshot.paths)
+            undo = bool(violations) or run.aborted or not (run.good or self._options.keep_partial)
+            if changes and undo:
+                yield Work(self._snapshot.revert)
+            entries = yield from self._accept([(run, () if undo else changes, violations)])
+        except TreeError as error:  # what it made of the tree cannot be looked at, or not be saved
             yield Work(self._snapshot.revert)
-        yield from self._commit([(run, () if undo else changes, violations)])
-        return self._entries[-1:]
+            run.error = f"what it left could not be kept: {error.problem}"
+            entries = yield from self._accept([(run, (), ())])
+        yield from self._write([run], entries)
 
-    def _apply_group(self, group: list[PluginRun]) -> Flow[list[Applied]]:
+    def _apply_group(self, group: list[PluginRun]) -> Flow[None]:
         """Apply several plugins at once. If that leaves a doubt who did what, undo it and take turns."""
         self._begin(*group)
+        around = self._look_around(*group)
         yield Together(tuple(run.work() for run in group))
-        changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
-        shares = _shares(group, changes)
-        if shares is not None and not any(run.violations(changes) for run in group):
-            yield from self._commit([(run, shares[run.manifest.name], ()) for run in group])
-            return self._entries[-len(group) :]
-        yield Work(self._snapshot.revert)
-        entries: list[Applied] = []
+        for run in group:
+            run.warnings += around.changed() if around is not None else []
+        entries = yield from self._accept_shares(group)
+        if entries is not None:
+            yield from self._write(group, entries)
+            return
         for number, run in enumerate(group):
+            if self._stopped:
+                return
             if number:
-                yield Work(partial(self._snapshot.advance, self._ledger.note()))
+                yield from self._take_over()
+            if run.aborted:  # the operator has given up on it, and is not asked again
+                self._begin(run)
+                yield from self._write([run], (yield from self._accept([(run, (), ())])))
+                return
             again = self._plugin_run(run.manifest)
             again.known |= run.known
             again.files = self._files_for(again)
             again.logs = run.logs
-            entries += yield from self._apply(again)
-            if entries[-1].status == "aborted":
-                break
+            yield from self._apply(again)
+
+    def _accept_shares(self, group: list[PluginRun]) -> Flow[list[Applied] | None]:
+        """Accept what *group* did if it is beyond doubt who did what; undo it otherwise."""
+        try:
+            changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
+            shares = _shares(group, changes)
+            if shares is not None and not any(run.violations(changes, self._snapshot.paths) for run in group):
+                return (yield from self._accept([(run, shares[run.manifest.name], ()) for run in group]))
+        except TreeError:  # one of them made something of the tree that cannot be kept
+            pass
+        yield Work(self._snapshot.revert)
+        return None
+
+    def _accept(self, judged: list[tuple[PluginRun, Sequence[Change], Sequence[str]]]) -> Flow[list[Applied]]:
+        """Accept the tree as it is now, with the note of how it came to be. Raises TreeError if it cannot be saved."""
+        entries = [run.entry(changes, violations) for run, changes, violations in judged]
+        note = self._ledger.note(entries)
+        changed = any(changes for _, changes, _ in judged)
+        yield Work(partial(self._snapshot.advance if changed else self._snapshot.set_note, note))
         return entries
 
-    def _commit(self, judged: list[tuple[PluginRun, Sequence[Change], Sequence[str]]]) -> Flow[None]:
-        """Accept the tree as it is now, and write down how it came to be."""
-        entries = [run.entry(changes, violations) for run, changes, violations in judged]
-        logs = [log for run, _, _ in judged for log in run.logs]
+    def _write(self, runs: list[PluginRun], entries: list[Applied]) -> Flow[None]:
+        """Write down what was accepted, and tell everybody."""
 
-        def accept() -> None:
-            note = self._ledger.note(entries)
-            if any(changes for _, changes, _ in judged):
-                self._snapshot.advance(note)
-            else:
-                self._snapshot.set_note(note)
+        def write() -> None:
+            self._ledger.write(entries, [log for run in runs for log in run.logs])
             self._at_work = []
-            self._ledger.write(entries, logs)
 
-        yield Work(accept)
+        yield Work(write)
         self._entries += entries
-        for (run, _, _), entry in zip(judged, entries, strict=True):
+        for run, entry in zip(runs, entries, strict=True):
             if run.attempt.failure is not None:
                 self._failures.append(self._engine.fail(run.attempt.failure))
             self._tell(run, PluginApplied(entry.status, tuple(entry.files_affected), entry.error))
@@ -251,6 +294,13 @@ class Pass:
             run.started = datetime.now(UTC)
             number = self._options.manifests.index(run.manifest) + 1
             self._tell(run, PluginBegun(number, len(self._options.manifests), len(run.files)))
+
+    def _look_around(self, *runs: PluginRun) -> Surroundings | None:
+        """Remember what lies around the tree, if nothing keeps these from touching it."""
+        if self._confined:
+            return None
+        links = [path for path, entry in self._snapshot.paths.items() if entry.kind is Kind.SYMLINK]
+        return Surroundings(self._options.root, [run.manifest.directory for run in runs], links)
 
     def _plugin_run(self, manifest: EnvelopeManifest) -> PluginRun:
         return PluginRun(

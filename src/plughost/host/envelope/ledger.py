@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ...errors import TreeError
 from ...files.recovery import Recovered
 from ...manifest.envelope_manifest import EnvelopeManifest
@@ -24,7 +26,7 @@ from ...record.schema import Applied, Isolation, stamp
 from .options import PassOptions
 from .worker_log import WorkerLog
 
-KILLED = "the host was killed while it ran; its changes were undone"
+INTERRUPTED = "the pass was interrupted while it ran; its changes were undone"
 STDERR_DIRECTORY = "plugins"  # below that of the logs: plugins/NAME/RUN-ATTEMPT.stderr
 SCRATCH_PREFIX = "plughost-pass-"
 
@@ -40,8 +42,11 @@ class Ledger:
         self._host = socket.gethostname()
 
     def check(self) -> None:
-        """Raise TreeError if the record could not be added to."""
+        """Raise TreeError if the record, or the log, could not be added to."""
         self._record.read()
+        logs = self._options.log_directory
+        if os.path.lexists(logs) and not os.path.isdir(logs):
+            raise TreeError(str(logs), "not a directory", "Name another one for the logs, or move it away")
 
     def note(
         self, entries: Sequence[Applied] = (), at_work: Sequence[EnvelopeManifest] = ()
@@ -49,13 +54,17 @@ class Ledger:
         """Return what the next run must know if this one is killed: what to write, and who was at work."""
         if self._options.dry_run:
             return {"scratch": str(self._scratch)}
-        hit = [aborted(self.run, manifest, KILLED) for manifest in at_work]
+        hit = [aborted(self.run, manifest) for manifest in at_work]
         return {
             "scratch": str(self._scratch),
             "record": str(self._options.record_path),
             "header": self._header(),
             "entries": [entry.to_dict() for entry in (*entries, *hit)],
         }
+
+    def write_noted(self, note: dict[str, Any], logs: Sequence[tuple[int, str, WorkerLog]]) -> None:
+        """Write what *note* says is yet to be written. To have written it before does no harm. Raises TreeError."""
+        self.write([msgspec.convert(entry, Applied) for entry in note.get("entries", ())], logs)
 
     def write(self, entries: Sequence[Applied], logs: Sequence[tuple[int, str, WorkerLog]]) -> None:
         """Add *entries* to the record, and what workers (pid, plugin, log) had to say to the log. Raises TreeError."""
@@ -64,12 +73,10 @@ class Ledger:
         self._record.append([entry.to_dict() for entry in entries], header=self._header())
         lines = [self._line(at, line, pid, plugin) for pid, plugin, log in logs for at, line in log.lines]
         for pid, plugin, log in logs:
-            if log.dropped:
-                said = LogLine("WARNING", f"{log.dropped} more log lines are in the raw stderr only")
-                lines.append(self._line(datetime.now(UTC), said, pid, plugin))
+            if log.left_out:
+                lines.append(self._line(datetime.now(UTC), LogLine("WARNING", log.left_out), pid, plugin))
         lines += [self._line(datetime.now(UTC), _summary(entry), 0, entry.plugin) for entry in entries]
         directory = self._options.log_directory
-        directory.mkdir(parents=True, exist_ok=True)
         WizardLog(directory).append(lines)
         for _, plugin, log in logs:
             _keep_stderr(log.path, directory / STDERR_DIRECTORY / plugin)
@@ -119,7 +126,7 @@ def remove_scratch(scratch: Path) -> None:
             shutil.rmtree(scratch)
 
 
-def aborted(run: str, manifest: EnvelopeManifest, why: str) -> Applied:
+def aborted(run: str, manifest: EnvelopeManifest) -> Applied:
     """Return the entry of a plugin that was not let finish."""
     now = stamp(datetime.now(UTC))
     return Applied(
@@ -133,7 +140,7 @@ def aborted(run: str, manifest: EnvelopeManifest, why: str) -> Applied:
         isolation=Isolation(duration_ms=0, attempts=0),
         started_at=now,
         finished_at=now,
-        error=why,
+        error=INTERRUPTED,
         per_file=[],
     )
 

@@ -155,11 +155,7 @@ def plan(
 
     Raises ManifestError, TreeError for the directory, LocalProtocolError for everything else that is wrong.
     """
-    root = Path(os.path.realpath(directory))
-    if not root.is_dir():
-        raise TreeError(
-            str(directory), "not a directory", "Name the directory whose files are to be transformed"
-        )
+    root = _tree(directory)
     unknown = set(keywords) - set(PassKeywords.__annotations__)
     if unknown:
         raise LocalProtocolError(f"run_pass knows no {', '.join(sorted(unknown))}")
@@ -181,6 +177,24 @@ def plan(
     )
     _check(planned)
     return planned
+
+
+def _tree(directory: str | os.PathLike[str]) -> Path:
+    try:
+        root = os.path.realpath(directory)
+        root.encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(directory).decode("utf-8", "backslashreplace")
+        raise TreeError(
+            shown, "its path is not UTF-8, so no worker can be told of it", "Rename it"
+        ) from error
+    except ValueError as error:
+        raise TreeError(repr(directory), f"no path: {error}", "Name a directory") from error
+    if not os.path.isdir(root):
+        raise TreeError(
+            str(directory), "not a directory", "Name the directory whose files are to be transformed"
+        )
+    return Path(root)
 
 
 def _manifests(plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest]) -> list[EnvelopeManifest]:
@@ -209,6 +223,8 @@ def _check(planned: PassOptions) -> None:
 
 def _relative(root: Path, path: str) -> str:
     """Return *path*, relative to *root* or below it, as a path relative to it. Raises LocalProtocolError."""
+    if "\0" in path:
+        raise LocalProtocolError(f"{path!r} is no path")
     joined = os.path.normpath(os.path.join(root, path))
     relative = os.path.relpath(joined, root)
     if relative == ".." or relative.startswith("../") or relative == ".":

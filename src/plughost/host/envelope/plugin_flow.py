@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -22,7 +22,8 @@ from ...contracts.envelope.messages import InputRequired, PerFile
 from ...contracts.envelope.session import Mode
 from ...errors import LocalProtocolError
 from ...failures import FailureCode, PluginFailure
-from ...files.changes import Change
+from ...files.changes import Change, ChangeKind
+from ...files.tree import Entry
 from ...manifest.binding import Binding
 from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import schema
@@ -32,6 +33,7 @@ from .steps import Finish, Flow, Launch, Put, WorkerLink
 from .worker_log import WorkerLog
 
 ABORTED = "the operator wanted no more of it"
+LONGEST_ERROR = 4_096  # characters of a plugin's excuse that are written down
 
 
 @dataclass(slots=True)
@@ -118,14 +120,22 @@ class PluginRun:
             self.cpu_s += status.cpu_s or 0.0
             self.peak_kib = max(self.peak_kib or 0, status.peak_memory_kib or 0) or None
         if self.attempt.reply is not None:
-            for each in self.attempt.reply.per_file:
-                self.told[each.path] = each
+            self._hear(self.attempt.reply.per_file)
+
+    def _hear(self, told: Sequence[PerFile]) -> None:
+        """Remember what it says of the files that it was given; of others it has nothing to say."""
+        given = {os.path.join(self.options.root, path) for path in self.files}
+        self.told |= {each.path: each for each in told if each.path in given}
+        invented = sum(each.path not in given for each in told)
+        if invented:
+            self.warnings.append(f"it reports on {invented} files that it was not given")
 
     def _ask(self, question: InputRequired, asked: int) -> Flow[dict[str, Any] | None]:
         """Return the operator's answers; None after noting why there are none."""
         known = {each.id: self.known[each.id] for each in question.fields if each.id in self.known}
         accepted, problems = prompts.accept(question.fields, known)
-        if not problems:
+        # Where there is somebody to ask, a default is offered to them and not taken without a word.
+        if not problems and (len(known) == len(question.fields) or not self.options.interactive):
             return accepted
         if not self.options.interactive:
             self.error = f"it needs to be told: {'; '.join(problems)}"
@@ -158,11 +168,12 @@ class PluginRun:
         told = self.told.get(os.path.join(self.options.root, path))
         return told is not None and told.status == "modified"
 
-    def violations(self, changes: Sequence[Change]) -> tuple[str, ...]:
-        """Return the paths that it should not have touched."""
+    def violations(self, changes: Sequence[Change], before: Mapping[str, Entry]) -> tuple[str, ...]:
+        """Return the paths that it should not have touched; *before* is the tree as it was."""
         touched = {path for change in changes for path in (change.path, change.before) if path is not None}
         if self.options.dry_run:
             return tuple(sorted(touched))
+        touched |= set(_carried(changes, before, self.options.forbidden))
         return policy.violations(touched, self.options.forbidden)
 
     def entry(self, changes: Sequence[Change], violations: Sequence[str]) -> Applied:
@@ -176,10 +187,8 @@ class PluginRun:
             plugin=self.manifest.name,
             version=self.manifest.version,
             status=status,
-            files_affected=sorted(violations) if violations else sorted({each.path for each in kept}),
-            changes=[
-                schema.Change(path=each.path, kind=each.kind.value, before=each.before) for each in kept
-            ],
+            files_affected=sorted(_spelled(path) for path in violations or {each.path for each in kept}),
+            changes=[_written(each) for each in kept],
             isolation=Isolation(
                 duration_ms=round(self.duration_s * 1000),
                 exit_code=self.attempt.exit_code,
@@ -192,9 +201,9 @@ class PluginRun:
             error=self._error(violations),
             failure=None if failure is None else schema.Failure(code=str(failure.code), hint=failure.hint),
             crash=self.attempt.crashed,
-            violations=list(violations),
+            violations=[_spelled(path) for path in violations],
             per_file=[self._per_file(each) for each in self.told.values()],
-            warnings=list(self.warnings),
+            warnings=[*self.warnings, *(log.problem for _, _, log in self.logs if log.problem)],
         )
 
     def _status(self, changes: Sequence[Change], violations: Sequence[str]) -> schema.Status:
@@ -217,16 +226,16 @@ class PluginRun:
             what = "in a dry run" if self.options.dry_run else "that no plugin may touch"
             return f"it changed {len(violations)} paths {what}; all its changes were undone"
         if self.error is not None:
-            return self.error
+            return _cut(self.error)
         if self.attempt.failure is not None:
-            return self.attempt.failure.message
+            return _cut(self.attempt.failure.message)
         reply = self.attempt.reply
         if reply is not None and reply.result == "failed":
             told = next((each.error for each in reply.per_file if each.error), None)
-            return reply.error_message or told or "the plugin gave no reason"
+            return _cut(reply.error_message or told or "the plugin gave no reason")
         failed = [each for each in self.told.values() if each.status == "failed"]
         if failed:
-            return f"{len(failed)} files failed, the first: {failed[0].error or 'no reason given'}"
+            return _cut(f"{len(failed)} files failed, the first: {failed[0].error or 'no reason given'}")
         return None
 
     def _per_file(self, told: PerFile) -> schema.PerFile:
@@ -238,11 +247,43 @@ class PluginRun:
                 "detail": each.detail,
             }
             for each in told.changes or ()
+            if self.options.dry_run  # what was really changed is seen, not told
         ]
         return schema.PerFile(
-            path=self._shown(told.path), status=told.status, changes=changes, error=told.error
+            path=self._shown(told.path),
+            status=told.status,
+            changes=changes,
+            error=None if told.error is None else _cut(told.error),
         )
 
     def _shown(self, path: str) -> str:
         """Return *path* relative to the root where it lies below it, else as the plugin wrote it."""
         return path.removeprefix(f"{self.options.root}/")
+
+
+def _carried(
+    changes: Sequence[Change], before: Mapping[str, Entry], forbidden: Sequence[str]
+) -> Iterator[str]:
+    """Yield the *forbidden* paths that were moved away, or into place, inside of a directory that was renamed."""
+    for change in changes:
+        if change.kind is ChangeKind.RENAMED and change.before is not None:
+            old, new = f"{change.before}/", f"{change.path}/"
+            for path in (each.rstrip("/") for each in forbidden):
+                if path.startswith(old) and path in before:
+                    yield path
+                if path.startswith(new) and old + path.removeprefix(new) in before:
+                    yield path
+
+
+def _written(change: Change) -> schema.Change:
+    before = None if change.before is None else _spelled(change.before)
+    return schema.Change(path=_spelled(change.path), kind=change.kind.value, before=before)
+
+
+def _spelled(path: str) -> str:
+    """Return *path* as JSON can say it: bytes that are no UTF-8 are spelled out."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]} … [cut]"

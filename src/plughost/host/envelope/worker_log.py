@@ -6,13 +6,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ...errors import TreeError
 from ...messages.quoting import one_line
 from ...process.news import StderrLine
 from ...record.log_file import StderrFile
-from ...record.log_lines import LogLine, LogSplitter
+from ...record.log_lines import RENDER_LIMIT, LogLine, LogSplitter, said
 from ..events import FileProgress, Logged
 
-LINES_KEPT = 10_000  # of one attempt for the log; the raw file has more
+LINES_HEARD = 50_000  # of one attempt; hearing more would cost the host more than the plugin its writing
+LINES_KEPT = 10_000  # of them for the log; the raw file has more
 RAW_SHOWN = 8_192  # bytes of a line that is no log line, in an event
 PROGRESS = "plughost"  # the key in a log line's context that marks it as news for the host, not for people
 
@@ -25,7 +27,10 @@ class WorkerLog:
     def __init__(self, path: Path, publish: Callable[[News], None]) -> None:
         self.path = path
         self.lines: list[tuple[datetime, LogLine]] = []
-        self.dropped = 0  # log lines that were too many
+        self._dropped = 0  # log lines that were too many to keep
+        self._unheard = 0  # bytes behind the last line that was heard
+        self._heard = 0
+        self.problem: str | None = None
         self._publish = publish
         self._splitter = LogSplitter()
         self._file: StderrFile | None = None
@@ -34,10 +39,24 @@ class WorkerLog:
         if not data:
             self.close()
             return
-        if self._file is None:
-            self._file = StderrFile(self.path)
-        self._file.write(data)
-        self._take(self._splitter.receive_data(data))
+        if self._file is None and self.problem is None:
+            try:
+                self._file = StderrFile(self.path)
+            except TreeError as error:  # a log that cannot be kept is no reason to fail
+                self.problem = f"its stderr could not be kept: {error.problem}"
+        if self._file is not None:
+            self._file.write(data)
+        if self._heard < LINES_HEARD:
+            self._take(self._splitter.receive_data(data))
+        else:
+            self._unheard += len(data)
+
+    @property
+    def left_out(self) -> str | None:
+        """What the log does not have, in words."""
+        if not self._dropped and not self._unheard:
+            return None
+        return f"{self._dropped} more log lines and {self._unheard} bytes of stderr are in the raw file only"
 
     def close(self) -> None:
         """Hear the end of it. Idempotent."""
@@ -46,6 +65,7 @@ class WorkerLog:
             self._file.close()
 
     def _take(self, items: list[LogLine | bytes]) -> None:
+        self._heard += len(items)
         for item in items:
             if isinstance(item, bytes):
                 self._publish(StderrLine(one_line(item[:RAW_SHOWN].decode("utf-8", "backslashreplace"))))
@@ -56,10 +76,10 @@ class WorkerLog:
 
     def _keep(self, line: LogLine) -> None:
         self._publish(Logged(line.level, one_line(line.message), line.context))
-        if len(self.lines) < LINES_KEPT:
-            self.lines.append((datetime.now(UTC), line))
+        if len(self.lines) < LINES_KEPT:  # as much of each as the log will show
+            self.lines.append((datetime.now(UTC), LogLine(line.level, said(line)[: RENDER_LIMIT + 1])))
         else:
-            self.dropped += 1
+            self._dropped += 1
 
 
 def _progress(line: LogLine) -> FileProgress | None:
@@ -72,6 +92,6 @@ def _progress(line: LogLine) -> FileProgress | None:
             "index": int(index),
             "count": int(count),
         }:
-            return FileProgress(one_line(path), one_line(status), index, count)
+            return FileProgress(one_line(path), one_line(status), index + 1, count)
         case _:
             return None
