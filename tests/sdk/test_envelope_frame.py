@@ -7,7 +7,8 @@ import tempfile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plughost_sdk.envelope_frame import FRAME_LIMIT, FrameRefused, from_json, read_frame, to_json
+from plughost_sdk.envelope_frame import FRAME_LIMIT, FrameRefused, read_frame, to_json
+from plughost_sdk.small_json import from_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -103,7 +104,8 @@ def test_what_requests_need_is_imported_while_there_is_none_and_only_then(run_ch
 @pytest.mark.parametrize("value", ["1.5", r'"\n"', '"' + "x" * 5_000 + '"'])
 def test_what_is_not_small_and_plain_is_read_and_written_by_json(run_child, value):
     source = (
-        "from plughost_sdk.envelope_frame import from_json, to_json\n"
+        "from plughost_sdk.envelope_frame import to_json\n"
+        "from plughost_sdk.small_json import from_json\n"
         "value = from_json(os.read(0, 9999)) if 'json' not in sys.modules else None\n"
         "os.write(1, to_json(value)); os.write(2, str('json' in sys.modules).encode())"
     )

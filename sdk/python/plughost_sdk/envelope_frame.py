@@ -1,12 +1,8 @@
-"""The two frames of `envelope`: bytes on a descriptor to a value, and a value to one line. Knows no meaning.
-
-json is imported only for what `small_json` declines: its import costs half as much as starting Python.
-"""
+"""The two frames of `envelope`: bytes on a descriptor to a value, and a value to one line. Knows no meaning."""
 
 from __future__ import annotations
 
 import os
-import sys
 
 from . import small_json
 
@@ -40,7 +36,7 @@ def read_frame(fd: int) -> Any:
     if not data.strip():
         raise FrameRefused("there is no request: standard input is empty")
     try:
-        return from_json(data)
+        return small_json.from_json(data)
     except (ValueError, RecursionError) as error:
         raise FrameRefused(f"the request is not one JSON value: {error}") from error
 
@@ -59,30 +55,9 @@ def _use_idle_time(fd: int) -> None:
             return
 
 
-def from_json(data: bytes) -> Any:
-    """Return the value in *data*. Raises ValueError or RecursionError."""
-    text = data.decode()
-    if "json" not in sys.modules:
-        try:
-            return small_json.loads(text)
-        except small_json.Declined:
-            pass
-    import json
-
-    return json.loads(text)
-
-
 def to_json(value: Any) -> bytes:
     """Return *value* as JSON without line feeds. Raises ValueError, TypeError or RecursionError.
 
-    Lone surrogates, which no UTF-8 can carry, become question marks.
+    Lone surrogates become question marks: what a plugin says is not lost for a file's odd name.
     """
-    if "json" not in sys.modules:
-        try:
-            return small_json.dumps(value).encode("utf-8", "replace")
-        except small_json.Declined:
-            pass
-    import json
-
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace")
+    return small_json.to_json(value, "replace")

@@ -11,9 +11,10 @@ import gc
 import os
 import sys
 
-from . import small_json, stdio
+from . import stdio
 from .frames.errors import FrameError, FrameTooLarge
 from .frames.lines import LineDecoder, encode
+from .small_json import from_json, to_json
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
@@ -198,13 +199,13 @@ class _Conversation:
         problem = _not_a_handshake(line)
         if problem:
             return _broken(problem)
-        self._send(_to_json({"type": "handshake", "manifest": self._plugin.manifest()}))
+        self._send(to_json({"type": "handshake", "manifest": self._plugin.manifest()}))
         self._use_idle_time()
         line = self._next_line()
         if line is None:
             return EXIT_OK  # a spare that was not needed
         try:
-            request = _from_json(line)
+            request = from_json(line)
         except (ValueError, RecursionError) as error:
             return _broken(f"the request is not JSON: {error}")
         if not isinstance(request, dict) or request.get("type") != "request":
@@ -223,10 +224,10 @@ class _Conversation:
 
     def _respond(self, response: dict[str, Any]) -> None:
         try:
-            body = _to_json(response)
+            body = to_json(response)
         except (ValueError, TypeError, RecursionError) as error:
             _print_traceback()
-            body = _to_json(
+            body = to_json(
                 _error(
                     response["request_id"],
                     "output_not_json",
@@ -236,7 +237,7 @@ class _Conversation:
         try:
             self._send(body)
         except FrameTooLarge as error:
-            self._send(_to_json(_error(response["request_id"], "output_too_large", str(error))))
+            self._send(to_json(_error(response["request_id"], "output_too_large", str(error))))
 
     def _next_line(self) -> bytes | None:
         while (line := self._lines.next_frame()) is None:
@@ -261,38 +262,13 @@ def _plain(what: str, value: str) -> str:
 def _not_a_handshake(line: bytes) -> str | None:
     """Say what is wrong with the host's first line, or None."""
     try:
-        message = _from_json(line)
+        message = from_json(line)
     except ValueError as error:
         return f"the first line is not JSON: {error}"
     if not isinstance(message, dict) or message.get("type") != "handshake":
         return "the first line is not a handshake"
     # Another protocol version is the host's to judge: it compares it with the one in the reply.
     return None
-
-
-def _from_json(line: bytes) -> Any:
-    """Return the value in *line*. Raises ValueError."""
-    text = line.decode()
-    if "json" not in sys.modules:
-        try:
-            return small_json.loads(text)
-        except small_json.Declined:
-            pass
-    import json
-
-    return json.loads(text)
-
-
-def _to_json(value: Any) -> bytes:
-    """Return *value* as JSON. Raises ValueError, TypeError or RecursionError."""
-    if "json" not in sys.modules:
-        try:
-            return small_json.dumps(value).encode()
-        except small_json.Declined:
-            pass
-    import json
-
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _error(request_id: str, code: str, message: str) -> dict[str, Any]:

@@ -1,11 +1,17 @@
 """Small, plain JSON without the json module, whose import costs half as much as starting Python.
 
-It never says that something is wrong. Whatever is not small and plain it declines with `Declined`: an escape, a
-float, a type of the author's own, more than a few hundred values. The caller then turns to json, which
-decides. So the two can only agree.
+`loads` and `dumps` never say that something is wrong. Whatever is not small and plain they decline with `Declined`: an
+escape, a float, a type of the author's own, more than a few hundred values. `from_json` and `to_json` then turn
+to json, which decides. So the two can only agree.
 """
 
 from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
+if TYPE_CHECKING:
+    from typing import Any
 
 LONGEST = 4_096  # characters of text; beyond, json is faster even with its import
 MOST = 500  # values; likewise
@@ -21,6 +27,36 @@ _ESCAPES = {code: f"\\u{code:04x}" for code in range(32)} | {
     13: "\\r",
     9: "\\t",
 }
+
+
+def from_json(data: bytes) -> Any:
+    """Return the value in *data*, whoever can read it. Raises ValueError or RecursionError."""
+    text = data.decode()
+    if "json" not in sys.modules:
+        try:
+            return loads(text)
+        except Declined:
+            pass
+    import json
+
+    return json.loads(text)
+
+
+def to_json(value: Any, errors: str = "strict") -> bytes:
+    """Return *value* as JSON without line feeds, whoever can write it. Raises ValueError, TypeError or RecursionError.
+
+    Lone surrogates, which no UTF-8 can carry, are treated as *errors* says, like in `str.encode`.
+    """
+    if "json" not in sys.modules:
+        try:
+            return dumps(value).encode("utf-8", errors)
+        except Declined:
+            pass
+    import json
+
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+        "utf-8", errors
+    )
 
 
 class Declined(Exception):

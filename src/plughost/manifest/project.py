@@ -108,19 +108,30 @@ def resolve(plugin: str, start: Path) -> Binding:
     path = start / plugin
     if os.path.isdir(path) or os.path.isfile(path):  # pathlib's own raise for what cannot be looked at
         return read(path)
-    project = load(start)
-    entry = project.find(plugin)
-    if entry is None:
-        known = ", ".join(each.name for each in project.entries) or "none"
-        raise ManifestError(
-            plugin,
-            "",
-            "neither a directory, nor a binding file, nor a name in plughost.toml",
-            f"Known names: {known}. `plughost list` shows what is there",
-        )
+    entry = _named(plugin, start)
     if entry.binding is None:
         return read(entry.path)  # raises the reason again, whole
     return entry.binding
+
+
+def resolve_envelope(plugin: str, start: Path) -> EnvelopeManifest:
+    """Return the `envelope` plugin that *plugin* means: its directory, or a name. Raises ManifestError."""
+    path = start / plugin
+    return envelope_manifest.read(path if os.path.isdir(path) else _named(plugin, start).path)
+
+
+def _named(name: str, start: Path) -> Entry:
+    project = load(start)
+    entry = project.find(name)
+    if entry is not None:
+        return entry
+    known = ", ".join(each.name for each in project.entries) or "none"
+    raise ManifestError(
+        name,
+        "",
+        "neither a directory, nor a binding file, nor a name in plughost.toml",
+        f"Known names: {known}. `plughost list` shows what is there",
+    )
 
 
 def _entry(name: str, path: Path) -> Entry:
@@ -130,20 +141,3 @@ def _entry(name: str, path: Path) -> Entry:
     except ManifestError as error:
         return Entry(name or path.name, path, None, str(error))
     return Entry(name or (found.name if found.contract == "envelope" else path.name), path, found)
-
-
-def resolve_envelope(plugin: str, start: Path) -> EnvelopeManifest:
-    """Return the `envelope` plugin that *plugin* means: its directory, or a name. Raises ManifestError."""
-    if os.path.isdir(start / plugin):
-        return envelope_manifest.read(start / plugin)
-    project = load(start)
-    entry = project.find(plugin)
-    if entry is None:
-        known = ", ".join(each.name for each in project.entries) or "none"
-        raise ManifestError(
-            plugin,
-            "",
-            "neither a directory nor a name in plughost.toml",
-            f"Known names: {known}. `plughost list` shows what is there",
-        )
-    return envelope_manifest.read(entry.path)

@@ -4,7 +4,8 @@ import pytest
 
 from plughost.autopsy import ExitStatus
 from plughost.contracts.base import Channel
-from plughost.contracts.envelope.states import FINAL, INITIAL, TRANSITIONS, Said, Speaker, State
+from plughost.contracts.conversation import Speaker
+from plughost.contracts.envelope.states import FINAL, INITIAL, TRANSITIONS, Said, State
 from plughost.errors import LocalProtocolError
 from tests.contracts.envelope.wire import REQUEST, SUCCESS
 

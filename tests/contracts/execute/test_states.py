@@ -1,6 +1,7 @@
 """The table of states is sound."""
 
-from plughost.contracts.execute.states import FINAL, INITIAL, TRANSITIONS, Said, Speaker, State
+from plughost.contracts.conversation import Speaker
+from plughost.contracts.execute.states import FINAL, INITIAL, TRANSITIONS, Said, State
 
 
 def reachable(start):

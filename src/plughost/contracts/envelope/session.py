@@ -8,7 +8,6 @@ waits without one: whoever started it lets it go.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
@@ -17,13 +16,14 @@ from plughost_sdk.frames import lines
 from plughost_sdk.frames.errors import FrameError
 
 from ...autopsy import ExitStatus
-from ...errors import LocalProtocolError, RemoteProtocolError
+from ...errors import RemoteProtocolError
 from ...failures import FailureCode, Stage
 from ...messages import strict_json
-from ..base import Channel, EndWanted, Event, Fault, FramePassed, InputEnded, Rung, StateChanged
+from ..base import Channel, EndWanted, Fault, FramePassed, InputEnded, Rung
+from ..conversation import Conversation, Speaker
 from . import prompts
 from .messages import FRAME_LIMIT, Reply, ValidationReply
-from .states import INITIAL, TRANSITIONS, Said, Speaker, State
+from .states import INITIAL, TRANSITIONS, Said, State
 
 EXIT_UNCAUGHT = 3
 EXIT_TIMEOUT = 124  # the host's alone: what it writes down for a worker that it had to stop
@@ -57,41 +57,32 @@ class Terms:
     line_bytes: int = FRAME_LIMIT
 
 
-class EnvelopeSession:
+class EnvelopeSession(Conversation[State, Said]):
     """One worker, from its start to its exit."""
 
     __slots__ = (
-        "_events",
         "_lines",
-        "_now",
-        "_outgoing",
         "_terms",
         "_until",
         "delivered",
         "exit",
         "fault",
-        "marks",
         "mode",
         "reply",
-        "state",
         "validation",
     )
 
     def __init__(self, mode: Mode, terms: Terms, now: float) -> None:
+        super().__init__(INITIAL, TRANSITIONS, now)
         self.mode = mode
-        self.state = INITIAL
         self.reply: Reply | None = None
         self.validation: ValidationReply | None = None
         self.fault: Fault | None = None
         self.exit: ExitStatus | None = None
         self.delivered = False  # the request was written whole; nobody can tell whether it was read
-        self.marks: dict[str, float] = {"started": now}
         self._terms = terms
-        self._now = now
         self._until: float | None = None
         self._lines = lines.LineDecoder(terms.line_bytes)
-        self._events: deque[Event] = deque()
-        self._outgoing: list[tuple[Channel, bytes]] = []
 
     # What the host does
 
@@ -108,8 +99,7 @@ class EnvelopeSession:
         self._advance(Speaker.HOST, Said.REQUEST)
         self.marks["called"] = now
         self._until = now + self._terms.timeout_s
-        self._outgoing.append((Channel.STDIN, line))
-        self._events.append(FramePassed("out", line[:-1]))
+        self._say(line)
         self._events.append(InputEnded())
 
     def retire(self) -> None:
@@ -145,9 +135,6 @@ class EnvelopeSession:
             case never:
                 assert_never(never)
 
-    def note_time(self, now: float) -> None:
-        self._now = max(self._now, now)
-
     def receive_tick(self, now: float) -> None:
         self.note_time(now)
         overdue = self.next_deadline()
@@ -167,13 +154,6 @@ class EnvelopeSession:
 
     def next_deadline(self) -> float | None:
         return self._until if self.state in (State.WORKING, State.ANSWERED) else None
-
-    def next_event(self) -> Event | None:
-        return self._events.popleft() if self._events else None
-
-    def data_to_send(self) -> list[tuple[Channel, bytes]]:
-        outgoing, self._outgoing = self._outgoing, []
-        return outgoing
 
     @property
     def settled(self) -> bool:
@@ -295,14 +275,6 @@ class EnvelopeSession:
         self._advance(Speaker.PLUGIN, Said.FAULT)
         # One that broke off may be about to exit: it gets the time to, and its exit status tells why.
         self._events.append(EndWanted(Rung.CLOSE_STDIN if code is FailureCode.CRASHED else Rung.TERMINATE))
-
-    def _advance(self, speaker: Speaker, said: Said) -> None:
-        following = TRANSITIONS.get((self.state, speaker, said))
-        if following is None:
-            error = LocalProtocolError if speaker is Speaker.HOST else RemoteProtocolError
-            raise error(f"{speaker.value} may not say {said.value} while {self.state.value}")
-        self._events.append(StateChanged(self.state.value, following.value))
-        self.state = following
 
 
 def _flaw_in(reply: Reply) -> str | None:

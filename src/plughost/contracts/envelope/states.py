@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from ..conversation import Speaker
+
 
 class State(Enum):
     """Where a conversation is."""
@@ -18,13 +20,6 @@ class State(Enum):
     RETIRING = "retiring"
     CLOSED = "closed"
     FAILED = "failed"
-
-
-class Speaker(Enum):
-    """Who said it."""
-
-    HOST = "host"
-    PLUGIN = "plugin"
 
 
 class Said(Enum):

@@ -9,7 +9,6 @@ because the first one that fails names the failure.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -22,7 +21,8 @@ from ...errors import LocalProtocolError, RemoteProtocolError
 from ...failures import FailureCode, Stage
 from ...messages import strict_json
 from ...messages.quoting import listed, quote
-from ..base import Channel, EndWanted, Event, Fault, FramePassed, HandshakeDone, Rung, StateChanged
+from ..base import Channel, EndWanted, Fault, FramePassed, HandshakeDone, Rung
+from ..conversation import Conversation, Speaker
 from .messages import (
     PROTOCOL_VERSION,
     ErrorPayload,
@@ -32,7 +32,7 @@ from .messages import (
     Request,
     Response,
 )
-from .states import INITIAL, TRANSITIONS, Said, Speaker, State
+from .states import INITIAL, TRANSITIONS, Said, State
 
 USUAL_CONTEXT = ("workspace_id", "widget_id", "repo_root", "role_id", "mode_id")  # left out when empty
 TRAILING_LIMIT = 65_536  # bytes after the answer that are counted before we stop caring how many more come
@@ -86,17 +86,14 @@ class Answer:
     error: ErrorPayload | None = None
 
 
-class ExecuteSession:
+class ExecuteSession(Conversation[State, Said]):
     """One process of the `execute` contract, from its start to its exit."""
 
     __slots__ = (
         "_call",
-        "_events",
         "_handshake_until",
         "_invocation_until",
         "_lines",
-        "_now",
-        "_outgoing",
         "_sending_request",
         "_teardown_until",
         "_terms",
@@ -104,24 +101,18 @@ class ExecuteSession:
         "delivered",
         "fault",
         "manifest",
-        "marks",
-        "state",
         "trailing",
     )
 
     def __init__(self, terms: Terms, now: float) -> None:
-        self.state = INITIAL
+        super().__init__(INITIAL, TRANSITIONS, now)
         self.manifest: Manifest | None = None
         self.answer: Answer | None = None
         self.fault: Fault | None = None
         self.delivered = False
         self.trailing = 0  # bytes on stdout after the answer
-        self.marks: dict[str, float] = {"started": now}  # when each stage was reached
         self._terms = terms
-        self._now = now
         self._lines = lines.LineDecoder(terms.line_bytes)
-        self._events: deque[Event] = deque()
-        self._outgoing: list[tuple[Channel, bytes]] = []
         self._sending_request = False
         self._call: Call | None = None
         self._handshake_until: float | None = None
@@ -208,9 +199,6 @@ class ExecuteSession:
             case never:
                 assert_never(never)
 
-    def note_time(self, now: float) -> None:
-        self._now = max(self._now, now)
-
     def receive_tick(self, now: float) -> None:
         self.note_time(now)
         overdue = self.next_deadline()  # the earliest: a late tick finds what a punctual one would have
@@ -241,13 +229,6 @@ class ExecuteSession:
             return None
         until = (self._invocation_until, self._handshake_until, self._teardown_until)
         return min((at for at in until if at is not None), default=None)
-
-    def next_event(self) -> Event | None:
-        return self._events.popleft() if self._events else None
-
-    def data_to_send(self) -> list[tuple[Channel, bytes]]:
-        outgoing, self._outgoing = self._outgoing, []
-        return outgoing
 
     @property
     def settled(self) -> bool:
@@ -412,10 +393,6 @@ class ExecuteSession:
         self.trailing = min(self.trailing + count, TRAILING_LIMIT)
         self._advance(Speaker.PLUGIN, Said.MORE)
 
-    def _say(self, line: bytes) -> None:
-        self._outgoing.append((Channel.STDIN, line))
-        self._events.append(FramePassed("out", line[:-1]))
-
     def _want_end(self, rung: Rung) -> None:
         self._events.append(EndWanted(rung))
 
@@ -442,12 +419,3 @@ class ExecuteSession:
         # One that ended its output may be about to exit: it gets the time to, and its exit status tells why.
         exiting = code is FailureCode.CRASHED and limit is None
         self._want_end(Rung.CLOSE_STDIN if exiting else Rung.TERMINATE)
-
-    def _advance(self, speaker: Speaker, said: Said) -> None:
-        following = TRANSITIONS.get((self.state, speaker, said))
-        if following is None:
-            error = LocalProtocolError if speaker is Speaker.HOST else RemoteProtocolError
-            raise error(f"{speaker.value} may not say {said.value} while {self.state.value}")
-        if following is not self.state:
-            self._events.append(StateChanged(self.state.value, following.value))
-            self.state = following
