@@ -106,15 +106,10 @@ class _Conversation:
         except (ValueError, TypeError, RecursionError) as error:
             log_exception(self._log, f"{_culprit(reply)} cannot be sent as JSON: {words(error)}", error)
             return EXIT_CRASHED
-        from .frames.errors import FrameTooLarge
-        from .frames.lines import encode
-
-        try:
-            line = encode(body, FRAME_LIMIT)
-        except FrameTooLarge:
+        if len(body) > FRAME_LIMIT:
             self._log.error(f"the reply of {len(body)} bytes is over the limit of {FRAME_LIMIT} bytes")
             return EXIT_CRASHED
-        stdio.write_all(self._write, line)
+        stdio.write_all(self._write, body + b"\n")
         return status
 
     def _let_go(self) -> None:

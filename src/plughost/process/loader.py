@@ -25,7 +25,7 @@ def main() -> None:
     _add_path(os.path.dirname(os.path.abspath(target)))
     with open(target, "rb") as file:
         code = compile(file.read(), target, "exec")
-    sys.excepthook = _without_us(sys.excepthook, __file__)
+    sys.excepthook = _without_us(sys.excepthook, main.__code__.co_filename)
     main_module = sys.modules["__main__"]
     main_module.__dict__.update(__file__=target, __cached__=None, __doc__=None)
     for name in (
