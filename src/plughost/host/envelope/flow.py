@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from ...contracts.envelope.session import Mode
 from ...errors import TreeError, Unsupported
 from ...failures import PluginFailure
 from ...files import recovery, store
-from ...files.changes import Change
+from ...files.changes import Change, ChangeKind
 from ...files.lock import TreeLock
 from ...files.snapshot import Snapshot
 from ...files.tree import Kind
@@ -44,6 +45,9 @@ from .surroundings import Surroundings
 from .worker_log import WorkerLog
 
 VALIDATIONS_AT_ONCE = 8
+MOST_SHARED = (
+    4_096  # files of plugins that run at once: each is a rule for the kernel, which costs microseconds
+)
 
 
 class Pass:
@@ -126,7 +130,7 @@ class Pass:
             yield Work(self._save)
         launched, problems = yield from self._launch_validation(self._options.manifests)
         self._first = self._plugin_run(self._options.manifests[0])
-        if not problems and not self._first.manifest.command:
+        if not problems and self._options.jobs == 1 and not self._first.manifest.command:
             try:
                 self._first.waiting = yield from self._first.launch()
             except PluginFailure:
@@ -196,12 +200,15 @@ class Pass:
             yield Work(partial(self._snapshot.advance, self._ledger.note()))
 
     def _next_group(self, runs: Sequence[PluginRun]) -> list[PluginRun]:
-        """Return the runs that come next and have no file in common: one, or as many as there are jobs."""
+        """Return the runs that come next and have no file in common: one, or as many as there are jobs.
+
+        Several only where each can be confined to its own files: else nobody could tell who did what.
+        """
         group: list[PluginRun] = []
         taken: set[str] = set()
-        for run in runs[: self._options.jobs]:
+        for run in runs[: self._options.jobs if self._confined else 1]:
             run.files = self._files_for(run)
-            if group and taken & set(run.files):
+            if group and (taken & set(run.files) or len(taken) + len(run.files) > MOST_SHARED):
                 break
             group.append(run)
             taken |= set(run.files)
@@ -228,10 +235,10 @@ class Pass:
     def _apply_group(self, group: list[PluginRun]) -> Flow[None]:
         """Apply several plugins at once. If that leaves a doubt who did what, undo it and take turns."""
         self._begin(*group)
-        around = self._look_around(*group)
-        yield Together(tuple(run.work() for run in group))
         for run in group:
-            run.warnings += around.changed() if around is not None else []
+            own = tuple(self._options.root / path for path in run.files)
+            run.binding = self._binding(run.manifest, writable=own)
+        yield Together(tuple(run.work() for run in group))
         entries = yield from self._accept_shares(group)
         if entries is not None:
             yield from self._write(group, entries)
@@ -255,7 +262,7 @@ class Pass:
         """Accept what *group* did if it is beyond doubt who did what; undo it otherwise."""
         try:
             changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
-            shares = _shares(group, changes)
+            shares = _shares(group, changes, self._snapshot)
             if shares is not None and not any(run.violations(changes, self._snapshot.paths) for run in group):
                 return (yield from self._accept([(run, shares[run.manifest.name], ()) for run in group]))
         except TreeError:  # one of them made something of the tree that cannot be kept
@@ -295,12 +302,12 @@ class Pass:
             number = self._options.manifests.index(run.manifest) + 1
             self._tell(run, PluginBegun(number, len(self._options.manifests), len(run.files)))
 
-    def _look_around(self, *runs: PluginRun) -> Surroundings | None:
-        """Remember what lies around the tree, if nothing keeps these from touching it."""
+    def _look_around(self, run: PluginRun) -> Surroundings | None:
+        """Remember what lies around the tree, if nothing keeps *run* from touching it."""
         if self._confined:
             return None
         links = [path for path, entry in self._snapshot.paths.items() if entry.kind is Kind.SYMLINK]
-        return Surroundings(self._options.root, [run.manifest.directory for run in runs], links)
+        return Surroundings(self._options.root, run.manifest.directory, links)
 
     def _plugin_run(self, manifest: EnvelopeManifest) -> PluginRun:
         return PluginRun(
@@ -359,14 +366,24 @@ def _sendable(path: str) -> bool:
     return True
 
 
-def _shares(group: Sequence[PluginRun], changes: Sequence[Change]) -> dict[str, list[Change]] | None:
-    """Return which changes are whose, or None if that cannot be told beyond doubt."""
+def _shares(
+    group: Sequence[PluginRun], changes: Sequence[Change], saved: Snapshot
+) -> dict[str, list[Change]] | None:
+    """Return which changes are whose, or None if that cannot be told beyond doubt.
+
+    Each could write to its own files alone. What the kernel does not govern, such as a mode, leaves a doubt.
+    """
     if not all(run.good for run in group):
         return None
     shares: dict[str, list[Change]] = {run.manifest.name: [] for run in group}
     for change in changes:
         owners = [run for run in group if change.path in run.files and run.claims(change.path)]
-        if len(owners) != 1 or change.before is not None:
+        if len(owners) != 1 or change.kind is not ChangeKind.MODIFIED or not _same_access(change.path, saved):
             return None
         shares[owners[0].manifest.name].append(change)
     return shares
+
+
+def _same_access(path: str, saved: Snapshot) -> bool:
+    was, now = saved.paths[path], os.lstat(saved.root / path)
+    return (was.mode, was.uid, was.gid) == (stat.S_IMODE(now.st_mode), now.st_uid, now.st_gid)

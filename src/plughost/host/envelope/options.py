@@ -136,7 +136,9 @@ class PassKeywords(TypedDict, total=False):
     project: str
     dry_run: bool  # plugins only describe; the tree stays as it is
     fatal: bool  # stop at the first plugin that does not succeed
-    jobs: int  # how many plugins with no file in common may run at once
+    jobs: (
+        int  # how many plugins with no file in common may run at once, where each can be confined to its own
+    )
     keep_partial: bool  # keep what a plugin changed before it failed
     confine: bool | None  # let the kernel keep workers from writing elsewhere; None: where it can
     forbidden: Sequence[str]  # paths that no plugin may touch

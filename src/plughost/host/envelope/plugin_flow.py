@@ -150,7 +150,8 @@ class PluginRun:
                 return None
             accepted, wrong = prompts.accept(question.fields, {**known, **given})
             if not wrong:
-                self.known |= accepted
+                # Also what was left open is known now: the answer is the same if the plugin is run again.
+                self.known |= {each.id: accepted.get(each.id) for each in question.fields}
                 return accepted
         self.error = f"{prompts.MOST_ROUNDS} answers that do not fit: {'; '.join(wrong)}"
         return None

@@ -20,9 +20,9 @@ SHOWN = 5
 class Surroundings:
     """The surroundings as they were when this was made. *links* are symbolic links in the tree, relative to *root*."""
 
-    def __init__(self, root: Path, plugins: Sequence[Path], links: Sequence[str]) -> None:
+    def __init__(self, root: Path, plugin: Path, links: Sequence[str]) -> None:
         self._root = root
-        self._plugins = plugins
+        self._plugin = plugin
         self._targets = [os.path.realpath(root / link) for link in links[:MOST]]
         self._before = self._look()
 
@@ -55,10 +55,9 @@ class Surroundings:
             # Neither the tree itself, nor where we save it to.
             if entry.path != str(self._root) and not entry.name.startswith(f".{self._root.name}.plughost"):
                 yield entry.path
-        for plugin in self._plugins:
-            for directory, names, files in os.walk(plugin):
-                names[:] = [name for name in names if name != "__pycache__"]
-                yield from (os.path.join(directory, name) for name in files)
+        for directory, names, files in os.walk(self._plugin):
+            names[:] = [name for name in names if name != "__pycache__"]
+            yield from (os.path.join(directory, name) for name in files)
 
 
 def _entries(directory: str | Path) -> list[os.DirEntry[str]]:

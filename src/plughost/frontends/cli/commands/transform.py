@@ -11,14 +11,14 @@ import click
 
 from .. import options
 from ..prompting import Prompter
-from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal
+from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal, one_line
 
 if TYPE_CHECKING:
     from ....host.envelope.options import PassKeywords, PassResult
     from ....host.events import Event
     from ....manifest.envelope_manifest import EnvelopeManifest
 
-SHOWN = 400  # characters of a log line; the log has the whole of it
+SHOWN = 400  # characters of a log line, an error or a summary; log and record have more of it
 
 
 @click.command("transform", short_help="Run envelope plugins over the files of a directory.")
@@ -152,7 +152,7 @@ def _choose(
 
     registry = discover(*roots, allow_network=allow_network)
     for rejection in registry.rejected:
-        terminal.note(f"{rejection.path}: not used: {rejection.reason}")
+        terminal.note(one_line(f"{rejection.path}: not used: {rejection.reason}"))
     if not plugins:
         if not registry.loaded:
             raise click.UsageError(f"There is no usable plugin in {', '.join(map(str, roots))}.")
@@ -191,7 +191,7 @@ class _Progress:
                 self._terminal.progress(f"  {index}/{count} {Path(path).name}: {status}")
             case Logged(level, message, context) if level in ("WARNING", "ERROR", "CRITICAL"):
                 told = said(LogLine(level, message, context))
-                self._terminal.note(f"{event.plugin}: {level.lower()}: {told[:SHOWN]}")
+                self._terminal.note(f"{event.plugin}: {level.lower()}: {_cut(told)}")
             case StderrLine(text):
                 self._terminal.note(f"{event.plugin}: {text}")
             case _:
@@ -202,7 +202,7 @@ def _show(terminal: Terminal, result: PassResult) -> None:
     if result.recovered:
         terminal.note(result.recovered)
     for problem in result.problems:
-        terminal.error(problem)
+        terminal.error(_cut(problem))
     if result.problems:
         terminal.text("Nothing was begun: the plugins object to the variables, or could not be asked.")
         return
@@ -214,23 +214,23 @@ def _show(terminal: Terminal, result: PassResult) -> None:
             each.status,
             str(len(each.files_affected)),
             f"{each.isolation.duration_ms} ms",
-            each.error or ", ".join(each.files_affected[:4]) + (" …" if len(each.files_affected) > 4 else ""),
+            _cut(each.error or ", ".join(each.files_affected[:4]) + " …" * (len(each.files_affected) > 4)),
         )
         for each in result.plugins_applied
     ]
     terminal.table(("plugin", "status", "files", "time", ""), rows)
     for failure in result.failures:
-        terminal.note(f"{failure.plugin}: {failure.hint}")
+        terminal.note(one_line(f"{failure.plugin}: {failure.hint}"))
     for each in result.plugins_applied:
         for warning in each.warnings:
-            terminal.note(f"{each.plugin}: warning: {warning}")
+            terminal.note(one_line(f"{each.plugin}: warning: {warning}"))
     if result.aborted:
         terminal.text("The pass was stopped before all plugins had run.")
 
 
 def _show_preview(terminal: Terminal, result: PassResult) -> None:
     rows = [
-        (each.plugin, change["kind"], change["path"], change["summary"])
+        (each.plugin, change["kind"], _cut(change["path"]), _cut(change["summary"]))
         for each in result.plugins_applied
         for told in each.per_file
         for change in told.changes
@@ -238,3 +238,7 @@ def _show_preview(terminal: Terminal, result: PassResult) -> None:
     if rows:
         terminal.table(("plugin", "would", "path", "summary"), rows)
         terminal.text()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"

@@ -1,0 +1,323 @@
+"""How workers end, and what ends them: deadlines, limits, what they leave behind, and a pass that is broken off."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import plughost
+from plughost import blocking
+from plughost.host.events import Logged
+from tests.host.envelope.lab import Lab
+
+QUICK = {"timeout_seconds": 0.5}
+SPOIL = "(ctx.dst_root / 'a.txt').write_text('spoiled'); (ctx.dst_root / 'new').mkdir()"
+
+
+@pytest.mark.requirement("envelope:exit:deadline", "envelope:tree:undone")
+@pytest.mark.parametrize(
+    "late",
+    [
+        "time.sleep(60)",
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)",
+        "os.kill(os.getpid(), signal.SIGSTOP)",
+        "[None for _ in iter(int, 1)]",
+        "signal.signal(signal.SIGTERM, lambda *_: os._exit(0)); time.sleep(60)",
+        "os.write(2, b'x' * 65536 * 64); time.sleep(60)",
+    ],
+    ids=["sleeps", "ignores SIGTERM", "stops", "spins", "exits with 0 on SIGTERM", "talks"],
+)
+def test_a_worker_that_is_late_is_stopped_recorded_as_timeout_and_undone(late: str, lab: Lab) -> None:
+    before = lab.portrait()
+    entry = lab.one(
+        lab.plugin("late", f"def transform(self, path, ctx):\n    {SPOIL}; {late}", isolation=QUICK)
+    )
+    assert (entry.status, entry.isolation.exit_code) == ("timeout", 124)
+    assert entry.failure is not None
+    assert entry.failure.code == "timeout"
+    assert lab.portrait() == before
+
+
+def test_a_worker_that_answers_and_does_not_exit_is_late_too(both: Lab) -> None:
+    lingers = "os.write(1, b'{\"result\": \"success\"}\\n'); open(files[0], 'w').close(); time.sleep(60)"
+    entry = both.one(both.raw("lingers", lingers, isolation=QUICK))
+    assert (entry.status, entry.isolation.exit_code) == ("timeout", 124)
+    assert both.text("a.txt") == "a\n"
+
+
+def test_a_worker_that_never_reads_a_large_request_is_late_and_no_more(both: Lab) -> None:
+    deaf = both.raw(
+        "deaf",
+        "time.sleep(60)",
+        head="import sys, time\nif sys.argv[1:]: print('{\"errors\": []}', flush=True); sys.exit()\n",
+        isolation=QUICK,
+    )
+    entry = both.one(deaf, variables={"much": "x" * 900_000})
+    assert entry.status == "timeout"
+
+
+@pytest.mark.requirement("envelope:exit:gone")
+def test_a_grandchild_that_holds_the_pipes_keeps_nobody_waiting(both: Lab) -> None:
+    parent = both.raw(
+        "parent",
+        """
+        if os.fork() == 0:
+            os.write(2, f"{os.getpid()}\\n".encode())
+            time.sleep(600)
+        with open(files[0], "a") as file:
+            file.write("done\\n")
+        answer(result="success")
+        """,
+    )
+    entry = both.one(parent)
+    assert entry.status == "success"
+    assert any("outlived" in warning for warning in entry.warnings)
+    assert not both.workers()
+
+
+@pytest.mark.requirement("envelope:exit:gone")
+@pytest.mark.parametrize(
+    "end", ["pass", "raise PluginError('no')", "time.sleep(60)"], ids=["success", "failed", "late"]
+)
+def test_a_daemon_is_gone_when_its_plugin_is_judged_and_writes_no_more(end: str, lab: Lab) -> None:
+    daemon = lab.plugin(
+        "daemon",
+        f"""
+        def transform(self, path, ctx):
+            ready = ctx.dst_root / "ready"
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    os.closerange(0, 3)
+                    for number in range(10**9):
+                        (ctx.dst_root / "later.log").write_text(str(number))
+                        ready.touch()
+                os._exit(0)
+            while not ready.exists():
+                pass
+            {end}
+        """,
+        isolation={"timeout_seconds": 2},
+    )
+    entry = lab.one(daemon)
+    assert not lab.workers()
+    assert any("outlived" in warning for warning in entry.warnings)
+    if end != "pass":
+        assert sorted(os.listdir(lab.root)) == [".exlab-wizard", "a.txt"]
+
+
+@pytest.mark.requirement("envelope:request:isolated")
+def test_a_worker_that_wants_more_memory_than_it_may_have_fails_alone(both: Lab) -> None:
+    hog = both.plugin(
+        "hog",
+        "def transform(self, path, ctx):\n    bytearray(1 << 30)",
+        isolation={"memory_mb": 64, "timeout_seconds": 20},
+    )
+    hello = both.plugin("later")
+    first, second = both.run(hog, hello).plugins_applied
+    assert (first.status, first.crash, second.status) == ("failed", True, "success")
+    assert first.failure is not None
+    assert "memory" in first.failure.hint
+    assert first.isolation.peak_memory_mb is not None
+    assert 1 <= first.isolation.peak_memory_mb < 200
+
+
+@pytest.mark.requirement("envelope:record:truth")
+def test_what_workers_cost_is_measured_over_all_attempts(lab: Lab) -> None:
+    asks = lab.plugin(
+        "asks",
+        """
+        def transform(self, path, ctx):
+            if len(ctx.extra_inputs) == 0:
+                held = bytearray(b"x" * (60 << 20))
+            if len(ctx.extra_inputs) < 2:
+                raise PluginInputRequired([field("abc"[len(ctx.extra_inputs)], "?")], "needed")
+        """,
+    )
+    entry = lab.one(asks, answers={"a": "1", "b": "2"})
+    assert entry.isolation.attempts == 3
+    assert entry.isolation.exit_code == 0
+    assert entry.isolation.duration_ms > 0
+    assert entry.isolation.peak_memory_mb is not None
+    assert entry.isolation.peak_memory_mb >= 60
+
+
+# Broken off from outside
+
+SLOW = f"""
+def transform(self, path, ctx):
+    {SPOIL}
+    ctx.log.warning("working")
+    time.sleep(60)
+"""
+
+
+def when_working(then: Callable[[], Any]) -> Callable[[Any], None]:
+    """Return a listener that calls *then* when a plugin says that it works."""
+
+    def listen(event: Any) -> None:
+        if isinstance(event.what, Logged) and event.what.message == "working":
+            then()
+
+    return listen
+
+
+def assert_undone(lab: Lab, before: Any) -> None:
+    assert lab.portrait() == before
+    assert [entry["status"] for entry in lab.entries] == ["aborted"]
+    assert lab.entries[0]["error"]
+    assert any("working" in line for line in lab.log)
+    assert not lab.left_behind()
+
+
+@pytest.mark.requirement("envelope:exit:gone", "envelope:tree:undone", "envelope:record:truth")
+@pytest.mark.parametrize("times", [1, 3])
+async def test_cancelling_a_pass_ends_its_worker_undoes_its_changes_and_is_recorded(
+    times: int, lab: Lab
+) -> None:
+    before, slow, other = lab.portrait(), lab.plugin("slow", SLOW), lab.plugin("zz-other")
+    working = asyncio.Event()
+    async with plughost.Host(on_event=when_working(working.set)) as host:
+        task = asyncio.ensure_future(host.run_pass(lab.root, [slow, other]))
+        async with asyncio.timeout(20):
+            await working.wait()
+        for _ in range(times):
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert_undone(lab, before)
+
+
+@pytest.mark.parametrize("turns", [0, 2, 5])
+async def test_a_pass_that_is_cancelled_in_its_first_moments_leaves_nothing(turns: int, lab: Lab) -> None:
+    before, slow = lab.portrait(), lab.plugin("slow", SLOW)
+    async with plughost.Host() as host:
+        task = asyncio.ensure_future(host.run_pass(lab.root, [slow]))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert lab.portrait() == before
+        assert not lab.left_behind()
+
+
+async def test_closing_an_asyncio_host_ends_its_pass_with_host_closed(lab: Lab) -> None:
+    before, slow = lab.portrait(), lab.plugin("slow", SLOW)
+    working = asyncio.Event()
+    host = plughost.Host(on_event=when_working(working.set))
+    task = asyncio.ensure_future(host.run_pass(lab.root, [slow]))
+    async with asyncio.timeout(20):
+        await working.wait()
+    await host.aclose()
+    assert_undone(lab, before)
+    with pytest.raises(plughost.HostClosed):
+        await task
+    with pytest.raises(plughost.HostClosed):
+        await host.run_pass(lab.root, [slow])
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_closing_a_blocking_host_from_another_thread_ends_its_pass_with_host_closed(
+    others: int, lab: Lab
+) -> None:
+    before, slow = lab.portrait(), lab.plugin("slow", SLOW)
+    plugins = [slow, *(lab.plugin(f"zz-{number}") for number in range(others))]
+    working = threading.Event()
+    host = blocking.Host(on_event=when_working(working.set))
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(host.run_pass, lab.root, plugins)
+        assert working.wait(20)
+        host.close()
+        assert_undone(lab, before)
+        with pytest.raises(plughost.HostClosed):
+            call.result(20)
+    with pytest.raises(plughost.HostClosed):
+        host.run_pass(lab.root, plugins)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_during_a_pass_undoes_it_and_is_raised(jobs: int, lab: Lab) -> None:
+    lab.write({"b.csv": "b\n"})
+    before = lab.portrait()
+    slow, other = lab.plugin("slow", SLOW), lab.plugin("zz-other", extensions=[".csv"])
+    ours = os.getpid()
+    with blocking.Host(on_event=when_working(lambda: os.kill(ours, signal.SIGINT))) as host:
+        with pytest.raises(KeyboardInterrupt):
+            host.run_pass(lab.root, [slow, other], jobs=jobs)
+        assert lab.portrait() == before
+        assert {entry["status"] for entry in lab.entries} == {"aborted"}
+
+
+ASKS = """
+def transform(self, path, ctx):
+    (ctx.dst_root / "half").write_text("half")
+    if not ctx.extra_inputs:
+        raise PluginInputRequired([field("word", "Word?")], "needed")
+"""
+
+
+class Broken(Exception):
+    """What goes wrong in a caller's own code."""
+
+
+@pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, TimeoutError, SystemExit])
+@pytest.mark.parametrize("limit", [None, 30.0])
+def test_what_the_callers_own_code_raises_is_raised_and_the_pass_undone(
+    error: type[BaseException], limit: float | None, lab: Lab
+) -> None:
+    before, asks, other = lab.portrait(), lab.plugin("asks", ASKS), lab.plugin("zz-other")
+
+    def ask(question: Any) -> Any:
+        raise error
+
+    with pytest.raises(error):
+        lab.run(asks, other, ask=ask, input_timeout_s=limit)
+    assert lab.portrait() == before
+    assert [(entry["plugin"], entry["status"]) for entry in lab.entries] == [("asks", "aborted")]
+
+
+@pytest.mark.parametrize("error", [Broken, TimeoutError])
+@pytest.mark.parametrize("limit", [None, 30.0])
+async def test_what_an_asynchronous_callback_raises_is_raised_and_the_pass_undone(
+    error: type[Exception], limit: float | None, lab: Lab
+) -> None:
+    before, asks = lab.portrait(), lab.plugin("asks", ASKS)
+
+    async def ask(question: Any) -> Any:
+        raise error
+
+    with pytest.raises(error):
+        await lab.arun(asks, ask=ask, input_timeout_s=limit)
+    assert lab.portrait() == before
+    assert [entry["status"] for entry in lab.entries] == ["aborted"]
+
+
+def test_a_host_serves_pass_after_pass(both: Lab) -> None:
+    hello, fails = (
+        both.plugin("hello"),
+        both.plugin("fails", "def transform(self, path, ctx):\n    os.abort()"),
+    )
+
+    async def several() -> list[str]:
+        async with plughost.Host() as host:
+            return [(await host.run_pass(both.root, [each])).plugins_applied[0].status for each in order]
+
+    order: list[Path] = [hello, fails, hello]
+    if both.kind == "asyncio":
+        statuses = asyncio.run(several())
+    else:
+        with blocking.Host() as host:
+            statuses = [host.run_pass(both.root, [each]).plugins_applied[0].status for each in order]
+    assert statuses == ["success", "failed", "success"]
+    assert both.text("a.txt") == "a\nhello\nhello\n"
+    assert [entry["status"] for entry in both.entries] == statuses

@@ -1,0 +1,171 @@
+"""Every plugin is asked about the variables before any may touch a file; one objection stops the pass."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from plughost.errors import ManifestError
+from tests.host.envelope.lab import Lab
+
+
+def assert_stopped(lab: Lab, *plugins: Any, **options: Any) -> tuple[str, ...]:
+    """Assert that a pass of *plugins* does nothing at all, and return the problems."""
+    good, before = lab.plugin("a-good"), lab.portrait()
+    result = lab.run(good, *plugins, **options)
+    assert result.aborted
+    assert not result.ok
+    assert not result.plugins_applied
+    assert lab.portrait() == before
+    assert not (lab.root / ".exlab-wizard").exists()
+    return result.problems
+
+
+@pytest.mark.requirement("envelope:validate:first")
+def test_objections_of_all_plugins_are_told_and_none_is_begun(both: Lab) -> None:
+    one = both.plugin("one", "required_variables = ['operator', 'date']")
+    two = both.plugin("two", "def validate_variables(self, variables):\n    return ['not today', 'not here']")
+    problems = assert_stopped(both, one, two, variables={"date": " "})
+    assert len(problems) == 4
+    assert sum("one: " in each for each in problems) == sum("two: " in each for each in problems) == 2
+
+
+@pytest.mark.requirement("envelope:validate:first")
+@pytest.mark.parametrize(
+    "top",
+    [
+        "import no_such_module\n",
+        "raise RuntimeError('at import')\n",
+        "this is no Python\n",
+        "os._exit(0)\n",
+        "os.kill(os.getpid(), 11)\n",
+        "sys.exit(0)\n",
+        "print('noise', flush=True); os.close(1); os.close(2)\nraise OSError\n",
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_stops_the_pass(top: str, lab: Lab) -> None:
+    assert len(assert_stopped(lab, lab.plugin("broken", top=top))) == 1
+
+
+@pytest.mark.requirement("envelope:validate:first")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def validate_variables(self, variables):\n    raise RuntimeError('x')",
+        "def validate_variables(self, variables):\n    return None",
+        "def validate_variables(self, variables):\n    return ['x', 1]",
+        "def validate_variables(self, variables):\n    os._exit(0)",
+        "def validate_variables(self, variables):\n    return ['x' * 2_000_000]",
+        "def validate_variables(self, variables):\n    bytearray(1 << 30)",
+        "def __init__(self):\n    raise RuntimeError('x')",
+        "name = 'other'",
+        "version = '2.0'",
+        "supported_extensions = ['.csv']",
+        "api_version = '2'",
+    ],
+)
+def test_a_validation_that_fails_or_a_class_that_is_not_as_its_manifest_says_stops_the_pass(
+    body: str, lab: Lab
+) -> None:
+    assert assert_stopped(lab, lab.plugin("odd", body))
+
+
+@pytest.mark.requirement("envelope:validate:first")
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "{}",
+        '{"errors": "x"}',
+        '{"errors": [1]}',
+        "noise",
+        '{"errors": []}\n{"errors": []}',
+    ],
+)
+def test_a_worker_that_answers_a_validation_wrongly_stops_the_pass(reply: str, lab: Lab) -> None:
+    odd = lab.raw("odd", "", head=f"import sys\nsys.stdin.read()\nsys.stdout.write({reply + chr(10)!r})\n")
+    assert assert_stopped(lab, odd)
+
+
+@pytest.mark.parametrize(("result", "code"), [("success", 0), ("failed", 1)])
+def test_a_worker_that_knows_no_validation_is_believed_as_far_as_it_does_without_files(
+    result: str, code: int, lab: Lab
+) -> None:
+    old = lab.raw(
+        "old",
+        "",
+        head=f'import sys\nsys.stdin.read()\nprint(\'{{"result": "{result}"}}\')\nsys.exit({code})\n',
+    )
+    if result == "failed":
+        assert_stopped(lab, old)
+    else:
+        assert lab.one(old).status == "skipped"
+
+
+@pytest.mark.parametrize("code", [1, 3, 124])
+def test_a_worker_that_answers_a_validation_and_ends_badly_stops_the_pass(code: int, lab: Lab) -> None:
+    odd = lab.raw("odd", "", head=f"import os\nos.write(1, b'{{\"errors\": []}}\\n')\nos._exit({code})\n")
+    assert assert_stopped(lab, odd)
+
+
+@pytest.mark.requirement("envelope:validate:first")
+@pytest.mark.parametrize(
+    "command", [["no-such-program"], ["./missing"], ["python", "missing.py"], ["./worker.py"]]
+)
+def test_a_plugin_that_cannot_be_started_stops_the_pass(command: list[str], lab: Lab) -> None:
+    assert assert_stopped(lab, lab.raw("odd", "", command=command))
+
+
+@pytest.mark.long
+@pytest.mark.requirement("envelope:validate:first")
+def test_a_validation_that_hangs_stops_the_pass_when_its_time_is_over(both: Lab) -> None:
+    hangs = both.plugin(
+        "hangs",
+        "def validate_variables(self, variables):\n    time.sleep(600)",
+        isolation={"timeout_seconds": 300},
+    )
+    (problem,) = assert_stopped(both, hangs)
+    assert "time" in problem
+
+
+def test_a_worker_that_validates_has_a_budget_of_its_own(lab: Lab) -> None:
+    tells = lab.plugin(
+        "tells",
+        """
+        def validate_variables(self, variables):
+            import resource
+            limits = [resource.getrlimit(getattr(resource, "RLIMIT_" + each))[0] for each in ("CPU", "DATA")]
+            return [json.dumps([*limits, sorted(variables)])]
+        """,
+        isolation={"timeout_seconds": 300, "memory_mb": 2048},
+    )
+    (problem,) = assert_stopped(lab, tells, variables={"v": 1})
+    assert json.loads(problem.removeprefix("tells: ")) == [5, 256 << 20, ["v"]]
+
+
+def test_more_plugins_than_are_asked_at_once_are_all_asked(both: Lab) -> None:
+    many = [
+        both.plugin(f"p{n:02}", f"def validate_variables(self, variables):\n    return ['{n}']")
+        for n in range(11)
+    ]
+    assert len(assert_stopped(both, *many)) == 11
+
+
+def test_an_objection_cannot_forge_another_plugins(lab: Lab) -> None:
+    forger = lab.plugin("forger", "def validate_variables(self, variables):\n    return ['x\\nother: y']")
+    (problem,) = assert_stopped(lab, forger)
+    assert problem.startswith("forger: ")
+
+
+@pytest.mark.parametrize(
+    "isolation",
+    [{"timeout_seconds": "abc"}, {"timeout_seconds": None}, {"timeout_seconds": 0}, {"memory_mb": 99_999}],
+)
+def test_a_plugin_whose_manifest_is_wrong_is_refused_by_name(isolation: dict[str, Any], lab: Lab) -> None:
+    wrong = lab.plugin("wrong", isolation=isolation)
+    with pytest.raises(ManifestError):
+        lab.run(lab.plugin("good"), wrong)
+    assert sorted(os.listdir(lab.root)) == ["a.txt"]
