@@ -71,7 +71,7 @@ def workbook() -> Workbook:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     try:
         make(Path(sys.argv[1]))
