@@ -273,6 +273,13 @@ def test_two_passes_on_one_tree_exclude_each_other(both: Lab) -> None:
     assert both.text("a.txt") == "a\n"
 
 
+def test_a_tree_that_holds_the_directory_for_temporary_files_is_refused(both: Lab) -> None:
+    hello = both.plugin("hello")
+    with blocking.Host() as host, pytest.raises(TreeError):
+        host.run_pass(both.home, [hello])
+    assert not any(both.home.rglob("creation.json"))
+
+
 @pytest.mark.parametrize("directory", ["missing", "a.txt", "nul\0", ""])
 def test_what_is_no_directory_is_refused(directory: str, lab: Lab) -> None:
     hello = lab.plugin("hello")

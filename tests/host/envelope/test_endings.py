@@ -302,6 +302,23 @@ async def test_what_an_asynchronous_callback_raises_is_raised_and_the_pass_undon
     assert [entry["status"] for entry in lab.entries] == ["aborted"]
 
 
+async def test_a_pass_that_is_cancelled_while_the_operator_thinks_is_undone(lab: Lab) -> None:
+    before, asks, asked = lab.portrait(), lab.plugin("asks", ASKS), asyncio.Event()
+
+    async def ask(question: Any) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(lab.arun(asks, ask=ask))
+    async with asyncio.timeout(20):
+        await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert lab.portrait() == before
+    assert [entry["status"] for entry in lab.entries] == ["aborted"]
+
+
 def test_a_host_serves_pass_after_pass(both: Lab) -> None:
     hello, fails = (
         both.plugin("hello"),

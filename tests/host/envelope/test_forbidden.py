@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import Any
 
@@ -150,6 +151,23 @@ def test_a_caller_may_forbid_other_paths_also_against_moving_what_they_are_in(de
     body = f"def transform(self, path, ctx):\n    root = ctx.dst_root; {deed}"
     before = lab.portrait()
     assert_violation(lab, lab.plugin("moves", body), before, forbidden=["sub/keep.me"])
+
+
+@pytest.mark.requirement("envelope:tree:forbidden", "envelope:record:atomic")
+@pytest.mark.parametrize("name", ["meta/record.json", "meta/record.json.lock", "notes/wizard.x.log"])
+def test_record_and_logs_are_forbidden_wherever_in_the_tree_they_are(name: str, lab: Lab) -> None:
+    where: dict[str, Any] = {
+        "record": lab.root / "meta/record.json",
+        "logs": lab.root / "notes",
+        "forbidden": [],
+    }
+    assert lab.run(lab.plugin("hello"), **where).ok
+    forger = lab.plugin(
+        "forger", f"def transform(self, path, ctx):\n    (ctx.dst_root / {name!r}).write_text('{{}}')"
+    )
+    (entry,) = lab.run(forger, **where).plugins_applied
+    assert (entry.status, entry.violations) == ("policy_violation", [name])
+    assert len(json.loads(lab.text("meta/record.json"))["plugins_applied"]) == 2
 
 
 def test_a_directory_without_anything_forbidden_in_it_may_be_renamed(lab: Lab) -> None:

@@ -121,6 +121,14 @@ def test_a_failure_among_several_at_once_is_undone_and_the_others_stay(both: Lab
     assert statuses(result) == [("p0", "success"), ("p1", "failed"), ("p2", "success")]
     assert (both.text("0.k0"), both.text("1.k1"), both.text("2.k2")) == ("0\np0\n", "1\n", "2\np2\n")
     assert len(both.entries) == 3
+    assert all("again" in entry.warnings[0] for entry in result.plugins_applied)
+
+
+def test_a_plugin_that_replaces_its_file_instead_of_writing_to_it_takes_its_turn(both: Lab) -> None:
+    replaces = "def transform(self, path, ctx):\n    Path('new').write_text('new'); Path('new').replace(path)"
+    result = both.run(together(both, 0, replaces), together(both, 1), jobs=2)
+    assert result.ok
+    assert (both.text("0.k0"), both.text("1.k1")) == ("new", "1\np1\n")
 
 
 def test_a_violation_among_several_at_once_is_the_culprits_alone(lab: Lab) -> None:

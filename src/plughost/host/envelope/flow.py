@@ -45,9 +45,8 @@ from .surroundings import Surroundings
 from .worker_log import WorkerLog
 
 VALIDATIONS_AT_ONCE = 8
-MOST_SHARED = (
-    4_096  # files of plugins that run at once: each is a rule for the kernel, which costs microseconds
-)
+MOST_SHARED = 4_096  # files of plugins that run at once: each is a rule that the kernel has to be told
+AGAIN = "it was run again by itself: beside others it failed, or it could not be told who did what"
 
 
 class Pass:
@@ -69,6 +68,12 @@ class Pass:
         options = self._options
         if self._confined and not landlock.available():
             raise Unsupported("this kernel cannot confine a plugin: it has no Landlock, or too old a one")
+        if Path(tempfile.gettempdir()).resolve().is_relative_to(options.root):
+            raise TreeError(
+                str(options.root),
+                "it holds the directory for temporary files, where workers write what is none of its own",
+                "Let TMPDIR name a directory elsewhere",
+            )
         with TreeLock(options.root):
             recovered = yield Work(partial(recovery.recover, options.root))
             told = None if recovered is None else (yield Work(partial(settle, recovered)))
@@ -256,6 +261,7 @@ class Pass:
             again.known |= run.known
             again.files = self._files_for(again)
             again.logs = run.logs
+            again.warnings.append(AGAIN)
             yield from self._apply(again)
 
     def _accept_shares(self, group: list[PluginRun]) -> Flow[list[Applied] | None]:

@@ -141,7 +141,7 @@ class PassKeywords(TypedDict, total=False):
     )
     keep_partial: bool  # keep what a plugin changed before it failed
     confine: bool | None  # let the kernel keep workers from writing elsewhere; None: where it can
-    forbidden: Sequence[str]  # paths that no plugin may touch
+    forbidden: Sequence[str]  # paths that no plugin may touch, besides the record and the logs
     record: str | os.PathLike[str]  # `.exlab-wizard/creation.json` in the directory otherwise
     logs: str | os.PathLike[str]  # the directory for logs; `.exlab-wizard` in the directory otherwise
 
@@ -167,7 +167,11 @@ def plan(
     for key in ("record", "logs"):
         if options.get(key) is not None:
             options[key] = Path(options[key]).absolute()
-    options["forbidden"] = tuple(options.get("forbidden", FORBIDDEN))
+    forbidden = (
+        *options.get("forbidden", FORBIDDEN),
+        *_own(root, options.get("record"), options.get("logs")),
+    )
+    options["forbidden"] = tuple(dict.fromkeys(forbidden))
     planned = PassOptions(
         root=root,
         manifests=tuple(envelope_registry.order(manifests, options.pop("order", ()))),
@@ -197,6 +201,14 @@ def _tree(directory: str | os.PathLike[str]) -> Path:
             str(directory), "not a directory", "Name the directory whose files are to be transformed"
         )
     return Path(root)
+
+
+def _own(root: Path, record: Path | None, logs: Path | None) -> list[str]:
+    """Return what is ours to write in the tree, wherever the caller has put it."""
+    record = record or root / RECORD
+    ours = (record, record.with_name(f"{record.name}.lock"), logs or root / LOGS)
+    real = [Path(os.path.realpath(each.parent)) / each.name for each in ours]
+    return [str(each.relative_to(root)) for each in real if each.is_relative_to(root) and each != root]
 
 
 def _manifests(plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest]) -> list[EnvelopeManifest]:
