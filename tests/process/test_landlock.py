@@ -90,6 +90,19 @@ def test_a_confined_plugin_changes_nothing_elsewhere(tmp_path: Path, limits: Lim
     assert [path.name for path in outside.iterdir()] == ["victim"]
 
 
+@pytest.mark.skipif(
+    landlock.version() < landlock.SCOPES, reason="this kernel cannot scope signals (Linux 6.12 can)"
+)
+def test_a_confined_plugin_can_signal_its_children_but_not_its_host(tmp_path: Path) -> None:
+    said = run(
+        f"""exec 2>/dev/null
+        kill -0 {os.getpid()} || echo not the host
+        sleep 60 & kill $! && wait $!; echo but a child""",
+        (tmp_path, Path(os.devnull)),
+    )
+    assert said.splitlines() == ["not the host", "but a child"]
+
+
 @confinable
 def test_the_host_and_its_next_plugins_are_not_confined(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()

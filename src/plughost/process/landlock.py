@@ -4,6 +4,7 @@ Theory of operation. Landlock confines a thread, and whatever that thread starts
 a thread of its own, which confines itself, starts the plugin and ends: the host itself is never confined, and the
 plugin is from before its first instruction, whatever language it is written in. Only writing is governed: creating,
 changing, removing and truncating files. Reading is not, nor are the mode, times and attributes of files elsewhere.
+Where the kernel can, a confined plugin can also send no signal to its host, or to anybody but its own children.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+SCOPES = 6  # the first version that can keep a process from signalling others
 LOWEST = 3  # the first version that also governs truncation; without that a file can still be emptied
 
 # System calls, the same numbers on every architecture, and the constants they take.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
 _PATH_BENEATH = 1
+_SIGNALS = 1 << 1  # to processes that are not confined like itself
 _NO_NEW_PRIVILEGES = 38  # to prctl: the kernel insists
 
 _WRITE, _TRUNCATE = 1 << 1, 1 << 14
@@ -71,8 +74,11 @@ def _confine_thread(writable: Sequence[Path]) -> None:
     import ctypes
 
     libc = _libc()
-    handled = ctypes.c_uint64(_CHANGE)
-    ruleset = _checked(libc.syscall(_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), 0))
+    scoped = _SIGNALS if version() >= SCOPES else None
+    fields = (_CHANGE,) if scoped is None else (_CHANGE, 0, scoped)  # files, network, scopes
+    handled = (ctypes.c_uint64 * len(fields))(*fields)
+    size = ctypes.c_size_t(ctypes.sizeof(handled))
+    ruleset = _checked(libc.syscall(_CREATE_RULESET, ctypes.byref(handled), size, 0))
     try:
         for path in writable:
             _allow(ruleset, path)
