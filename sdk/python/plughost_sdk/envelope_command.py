@@ -23,6 +23,7 @@ def run_command(arguments: list[str]) -> NoReturn:
     """Serve one request with the plugin that *arguments* name, or else the request, then exit."""
     directory, mode = parse(arguments)
     clean_path()
+    sys.dont_write_bytecode = True  # the plugin may lie in the directory that it works on
 
     def find(request: dict[str, Any]) -> type[Plugin]:
         return load(directory) if directory else load_by_name(request.get("plugin_module"))

@@ -25,6 +25,7 @@ class TreeLock:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._fd = -1
+        self._shared: list[int] = []  # the directories above, each locked against passes of their own
         self._file: Path | None = None
 
     def __enter__(self) -> Self:
@@ -41,11 +42,28 @@ class TreeLock:
                 self._lock_file(left[1])
             elif not self._lock_directory(tree):
                 self._lock_file(left[1] if left is not None else place(tree))
+            self._share_ancestors(tree if tree is not None else self._root.absolute())
         except OSError as error:
             self._release()
             problem = f"cannot be locked: {error.strerror or error}"
             raise TreeError(shown(self._root), problem, "Check its permissions") from error
         return self
+
+    def _share_ancestors(self, tree: Path) -> None:
+        """Keep passes off every directory above, which would take this one's changes for their plugins'."""
+        for directory in tree.parents:
+            with suppress(OSError):  # one that may not be opened is not worked on by us either
+                fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                self._shared.append(fd)
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    self._release()
+                    raise TreeError(
+                        shown(self._root),
+                        f"another pass is working on {shown(directory)}, which it lies in",
+                        "Wait until that is over, or end it",
+                    ) from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -59,7 +77,9 @@ class TreeLock:
             self._file = None  # it is the other's to remove
             self._release()
             raise TreeError(
-                shown(self._root), "another pass is working on it", "Wait until that is over, or end it"
+                shown(self._root),
+                "another pass is working on it, or on a directory in it",
+                "Wait until that is over, or end it",
             ) from error
 
     def _lock_directory(self, tree: Path) -> bool:
@@ -96,3 +116,5 @@ class TreeLock:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+        while self._shared:
+            os.close(self._shared.pop())

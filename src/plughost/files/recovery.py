@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from .changes import Change
 from .directories import ROOT
 from .displaced import Displaced
 from .inventory import INVENTORY
+from .objects import Objects
 from .snapshot import Snapshot
 from .store import locate, remove_store
 from .tree import shown
@@ -32,26 +34,38 @@ class Recovered:
     displaced: Path | None
     _snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
 
+    def beside(self, name: str) -> Path:
+        """Return a path for a file that belongs to the tree, next to it or wherever its store is."""
+        assert self._snapshot is not None
+        store = self._snapshot.store
+        return store.with_name(f"{self._snapshot.root.name}.plughost-{name}")
+
     def close(self) -> None:
         """Remove what was saved, when the work that the note speaks of is done as well."""
         if self._snapshot is not None:
             self._snapshot.close()
 
 
-def recover(root: Path, *, replaced: bool = False) -> Recovered | None:
+def recover(
+    root: Path, *, replaced: bool = False, touched: Callable[[dict[str, Any]], bool] = lambda _: True
+) -> Recovered | None:
     """Put *root* back if a host died while it was being worked on. The caller holds its lock.
 
     Returns None if there is nothing to recover from. Raises TreeError if not everything could be put back, and
-    if another directory stands in the place of the one that was saved, unless it may be *replaced*.
+    if another directory stands in the place of the one that was saved, unless it may be *replaced*. *touched* tells
+    from the note whether there can be anything to put back.
     """
     found = locate(root)
     if found is None:
         return None
     tree, store = found
+    Objects(store).regain()
     if not (store / INVENTORY).exists():  # it was never complete, so nobody has touched the tree
         remove_store(store)
         return Recovered((), None, None)
     snapshot = Snapshot.open(tree, store)
+    if not touched(snapshot.note):
+        return Recovered((), snapshot.note, None, snapshot)
     if not replaced:
         _check_identity(tree, store, snapshot)
     displaced = Displaced(tree, store)

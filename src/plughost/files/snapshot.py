@@ -65,7 +65,9 @@ class Snapshot:
     @classmethod
     def open(cls, root: Path, store: Path) -> Snapshot:
         """Return the snapshot of *root* that *store* holds. Raises TreeError if it is damaged."""
-        inventory, objects = read_inventory(store), Objects(store)
+        objects = Objects(store)
+        objects.regain()
+        inventory = read_inventory(store)
         objects.keep_only(*numbers(inventory.saved.values()))
         return cls(root, store, inventory, objects)
 
@@ -95,6 +97,7 @@ class Snapshot:
 
         Raises TreeError if something could not be put back; all that can be was put back first.
         """
+        self._objects.regain()
         with Directories(self.root, force=True) as directories:
             saved, token = self._inventory.saved, self._inventory.token
             restoration = Restoration(saved, self._objects, directories, token, displaced)

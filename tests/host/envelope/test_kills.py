@@ -200,7 +200,7 @@ def test_a_host_killed_before_any_of_its_operations_on_files_leaves_what_recover
 
 
 @pytest.mark.requirement("envelope:tree:killed")
-@pytest.mark.parametrize("at", [150, 300])
+@pytest.mark.parametrize("at", [220, 300])
 def test_the_next_pass_recovers_as_well_and_goes_on(at: int, victim: Victim) -> None:
     lab, root = victim.lab, victim.lab.root
     write_tree(root)

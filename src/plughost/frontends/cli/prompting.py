@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import select
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from .terminal import Terminal, one_line
@@ -23,8 +24,9 @@ KINDS = {
 class Prompter:
     """Asks on the terminal. End of input (Ctrl-D) gives up."""
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: Terminal, timeout_s: float | None = None) -> None:
         self._terminal = terminal
+        self._timeout_s = timeout_s
 
     @property
     def possible(self) -> bool:
@@ -38,15 +40,16 @@ class Prompter:
         for problem in question.problems:
             self._terminal.note(f"  {one_line(problem)}")
         answers: dict[str, Any] = {}
-        try:
-            for field in question.fields:
-                answers[field.id] = self._read(field)
-        except EOFError:
-            self._terminal.note("\n(no more answers: the pass ends here)")
-            return None
+        until = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        for field in question.fields:
+            answer = self._read(field, until)
+            if answer is None:
+                return None
+            answers[field.id] = answer
         return answers
 
-    def _read(self, field: Field) -> str:
+    def _read(self, field: Field, until: float | None) -> str | None:
+        """Return what is typed, or None for the end of input, and if nothing was typed in time."""
         kind = KINDS.get(field.type, "")
         if field.options:
             kind = " | ".join(one_line(str(option)) for option in field.options)
@@ -55,8 +58,15 @@ class Prompter:
         if field.hint:
             self._terminal.note(f"  {one_line(field.hint)}")
         self._terminal.prompt(f"  {one_line(field.label or field.id)} ({kind}{needed}){default}: ")
+        if (
+            until is not None
+            and not select.select([sys.stdin], [], [], max(0.0, until - time.monotonic()))[0]
+        ):
+            self._terminal.note("\n(no answer in time: the pass ends here)")
+            return None
         line = sys.stdin.readline()
         if not line:
-            raise EOFError(os.strerror(0))
+            self._terminal.note("\n(no more answers: the pass ends here)")
+            return None
         answer = line.removesuffix("\n")
         return answer.replace("\\n", "\n") if field.type == "text" else answer

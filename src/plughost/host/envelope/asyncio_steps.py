@@ -16,7 +16,7 @@ from ...failures import PluginFailure
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from .options import Answers, AsyncAsk, PassOptions, Question
-from .steps import Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
+from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
 
 
 class AsyncioSteps:
@@ -138,7 +138,7 @@ class AsyncioSteps:
             except TimeoutError:
                 if not limit.expired():  # it was raised by whoever was asked
                     raise
-                return None
+                return TOO_LATE
 
     async def _together(self, flows: tuple[Generator[Step, Any, Any], ...]) -> list[Any]:
         tasks = [asyncio.ensure_future(self._drive(flow)) for flow in flows]

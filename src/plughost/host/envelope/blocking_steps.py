@@ -7,17 +7,23 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
+from queue import SimpleQueue
 from signal import SIGKILL
 from typing import Any, assert_never
 
 from ...contracts.base import Rung
 from ...contracts.envelope import host as envelope
 from ...contracts.envelope.session import EnvelopeSession
+from ...errors import HostClosed
 from ...failures import PluginFailure
 from ..engine import Engine
 from ..poll_driver import PollDriver
 from .options import Answers, Ask, PassOptions, Question
-from .steps import Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
+from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
+
+TURN_S = (
+    0.1  # how long one thread waits for another before it looks around: for signals, questions, and the end
+)
 
 
 class BlockingSteps:
@@ -28,6 +34,8 @@ class BlockingSteps:
         self._options = options
         self._ask = ask
         self._asking = threading.Lock()  # one question at a time, whichever plugin asks
+        self._questions: SimpleQueue[tuple[Question, Future[Answers]]] = SimpleQueue()
+        self._ending: BaseException | None = None
         self._drivers: dict[WorkerLink, PollDriver] = {}
         self._thread = threading.get_ident()
         self._over = threading.Event()
@@ -130,6 +138,15 @@ class BlockingSteps:
     def _put(self, question: Question) -> Answers:
         ask, limit = self._ask, self._options.input_timeout_s
         assert ask is not None, "a pass that is not interactive asks nothing"
+        if threading.get_ident() != self._thread:  # the thread that runs the pass asks: only it hears Ctrl-C
+            waiting: Future[Answers] = Future()
+            self._questions.put((question, waiting))
+            while True:
+                try:
+                    return waiting.result(TURN_S)
+                except FutureTimeout:
+                    if self._ending is not None:
+                        raise HostClosed("the pass is over") from None
         with self._asking:
             if limit is None:
                 return ask(question)
@@ -141,7 +158,7 @@ class BlockingSteps:
             except FutureTimeout:
                 if asked.done():  # it was raised by whoever was asked
                     raise
-                return None
+                return TOO_LATE
 
     def _together(self, flows: tuple[Generator[Step, Any, Any], ...]) -> list[Any]:
         with ThreadPoolExecutor(len(flows)) as pool:
@@ -151,15 +168,32 @@ class BlockingSteps:
                 for future in futures:
                     while True:  # in short turns: a signal is handled between them only
                         try:
-                            results.append(future.result(0.2))
+                            results.append(future.result(TURN_S))
                             break
                         except FutureTimeout:
                             if future.done():
                                 raise
+                            self._answer_questions()
                 return results
-            except BaseException:
+            except BaseException as error:
+                self._ending = error  # whoever asks from now on is not answered
+                self._answer_questions()
                 for link in tuple(self._drivers):
                     link.process.send_signal(SIGKILL)  # its thread notices the exit, and does the rest
+                raise
+
+    def _answer_questions(self) -> None:
+        """Put the questions of the other threads, which wait for it."""
+        while not self._questions.empty():
+            question, waiting = self._questions.get()
+            if self._ending is not None:
+                waiting.set_exception(HostClosed("the pass is over"))
+                continue
+            try:
+                waiting.set_result(self._put(question))
+            except BaseException as error:
+                waiting.set_exception(HostClosed("the pass is over"))
+                self._ending = error
                 raise
 
 

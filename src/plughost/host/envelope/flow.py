@@ -37,9 +37,10 @@ from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
 from ..events import Event, PluginApplied, PluginBegun, What
-from .ledger import SCRATCH_PREFIX, Ledger, remove_scratch, settle
+from .ledger import SCRATCH_PREFIX, Ledger, remove_scratch, settle, touched
 from .options import PassOptions, PassResult
 from .plugin_flow import PluginRun
+from .signals import undisturbed
 from .steps import Dismiss, Finish, Flow, Launch, Together, Work, WorkerLink
 from .surroundings import Surroundings
 from .worker_log import WorkerLog
@@ -75,7 +76,7 @@ class Pass:
                 "Let TMPDIR name a directory elsewhere",
             )
         with TreeLock(options.root):
-            recovered = yield Work(partial(recovery.recover, options.root))
+            recovered = yield Work(partial(recovery.recover, options.root, touched=touched))
             told = None if recovered is None else (yield Work(partial(settle, recovered)))
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
             try:
@@ -113,19 +114,23 @@ class Pass:
 
     def _save(self) -> None:
         root = self._options.root
-        self._saved = Snapshot.take(root, store.place(root), self._ledger.note())
+        note = self._ledger.note(touched=not self._confined)
+        self._saved = Snapshot.take(root, store.place(root), note)
 
     def _undo(self) -> None:
         """Something ended the pass in the middle: put the tree back, and write down whom it hit. Runs here and now."""
         if self._saved is None:
             return
-        self._saved.revert()
-        logs = [log for run in self._at_work for log in run.logs]
-        for _, _, log in logs:
-            log.close()
-        if self._at_work:
+        with undisturbed():
+            if self._at_work or touched(
+                self._saved.note
+            ):  # else all that was changed since is what we wrote ourselves
+                self._saved.revert()
+            logs = [log for run in self._at_work for log in run.logs]
+            for _, _, log in logs:
+                log.close()
             self._ledger.write_noted(self._saved.note, logs)
-        self._saved.close()
+            self._saved.close()
 
     # Validation
 

@@ -44,19 +44,33 @@ class Ledger:
     def check(self) -> None:
         """Raise TreeError if the record, or the log, could not be added to."""
         self._record.read()
-        logs = self._options.log_directory
-        if os.path.lexists(logs) and not os.path.isdir(logs):
-            raise TreeError(str(logs), "not a directory", "Name another one for the logs, or move it away")
+        if self._options.dry_run:
+            return
+        record, logs = self._options.record_path, self._options.log_directory
+        _check_place(record.parent, "Name another record, or make room for it", levels=1)
+        for each in (record, record.with_name(f"{record.name}.lock"), WizardLog(logs).path):
+            if os.path.lexists(each) and (os.path.islink(each) or not os.path.isfile(each)):
+                raise TreeError(str(each), "not a regular file", "Move it away, or name another place for it")
+        _check_place(logs, "Name another directory for the logs, or make room for it", levels=2)
+        _check_place(logs / STDERR_DIRECTORY, "Put a real directory in its place", levels=2)
 
     def note(
-        self, entries: Sequence[Applied] = (), at_work: Sequence[EnvelopeManifest] = ()
+        self,
+        entries: Sequence[Applied] = (),
+        at_work: Sequence[EnvelopeManifest] = (),
+        *,
+        touched: bool = False,
     ) -> dict[str, Any]:
-        """Return what the next run must know if this one is killed: what to write, and who was at work."""
+        """Return what the next run must know if this one is killed: what to write, and who was at work.
+
+        *touched* says that the tree may have been changed by a plugin since it was saved.
+        """
         if self._options.dry_run:
-            return {"scratch": str(self._scratch)}
+            return {"scratch": str(self._scratch), "touched": touched or bool(at_work)}
         hit = [aborted(self.run, manifest) for manifest in at_work]
         return {
             "scratch": str(self._scratch),
+            "touched": touched or bool(at_work),
             "record": str(self._options.record_path),
             "header": self._header(),
             "entries": [entry.to_dict() for entry in (*entries, *hit)],
@@ -64,7 +78,9 @@ class Ledger:
 
     def write_noted(self, note: dict[str, Any], logs: Sequence[tuple[int, str, WorkerLog]]) -> None:
         """Write what *note* says is yet to be written. To have written it before does no harm. Raises TreeError."""
-        self.write([msgspec.convert(entry, Applied) for entry in note.get("entries", ())], logs)
+        entries = [_ended_now(msgspec.convert(entry, Applied)) for entry in note.get("entries", ())]
+        if entries:
+            self.write(entries, logs)
 
     def write(self, entries: Sequence[Applied], logs: Sequence[tuple[int, str, WorkerLog]]) -> None:
         """Add *entries* to the record, and what workers (pid, plugin, log) had to say to the log. Raises TreeError."""
@@ -105,18 +121,50 @@ class Ledger:
         }
 
 
+def touched(note: dict[str, Any]) -> bool:
+    """Tell whether the pass that left *note* may have left a plugin's changes in the tree."""
+    return bool(note.get("touched", True))
+
+
 def settle(recovered: Recovered) -> str:
-    """Write what a killed pass had not come to write, let its store go, and say what was done. Raises TreeError."""
+    """Write what a killed pass had not come to write, let its store go, and say what was done.
+
+    A record that cannot be written keeps nobody from the directory: what belongs there is written beside it.
+    """
     note = recovered.note or {}
+    aside = ""
     if note.get("record") and note.get("entries"):
-        Record(Path(note["record"])).append(note["entries"], header=note.get("header"))
+        try:
+            Record(Path(note["record"])).append(note["entries"], header=note.get("header"))
+        except TreeError as error:
+            aside = f"; the record ({error.path}: {error.problem}) could not be written, {_put_aside(recovered, note)}"
     if scratch := note.get("scratch"):
         remove_scratch(Path(scratch))
     recovered.close()
     if not recovered.changes:
-        return "an earlier pass was killed; no file had to be put back"
+        return f"an earlier pass was killed; no file had to be put back{aside}"
     kept = f"; what stood in their place is in {recovered.displaced}" if recovered.displaced else ""
-    return f"an earlier pass was killed; {len(recovered.changes)} paths were put back{kept}"
+    return f"an earlier pass was killed; {len(recovered.changes)} paths were put back{kept}{aside}"
+
+
+def _put_aside(recovered: Recovered, note: dict[str, Any]) -> str:
+    """Write what belongs in the record to a file of its own beside the store, and say where."""
+    path = recovered.beside(f"unwritten-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json")
+    try:
+        path.write_bytes(msgspec.json.encode({"record": note["record"], "entries": note["entries"]}))
+    except OSError as error:
+        return f"and neither could {path}: {error.strerror}"
+    return f"what belongs there is in {path}"
+
+
+def _ended_now(entry: Applied) -> Applied:
+    """Return *entry* with the time it took, if it was written down before its plugin had ended."""
+    if entry.status != "aborted" or entry.finished_at != entry.started_at:
+        return entry
+    now = datetime.now(UTC)
+    took = now - datetime.fromisoformat(entry.started_at)
+    cost = msgspec.structs.replace(entry.isolation, duration_ms=round(took.total_seconds() * 1000))
+    return msgspec.structs.replace(entry, finished_at=stamp(now), isolation=cost)
 
 
 def remove_scratch(scratch: Path) -> None:
@@ -153,14 +201,27 @@ def _summary(entry: Applied) -> LogLine:
     return LogLine(level, "plugin applied", context)
 
 
+def _check_place(directory: Path, remedy: str, *, levels: int) -> None:
+    """Raise TreeError unless we may write to *directory*, or to the one it is to be made in, *levels* above at most."""
+    for _ in range(levels):
+        if os.path.lexists(directory):
+            break
+        directory = directory.parent
+    if os.path.islink(directory) or not os.path.isdir(directory):
+        raise TreeError(str(directory), "no directory, or a link to one", remedy)
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise TreeError(str(directory), "nothing can be written there", remedy)
+
+
 def _keep_stderr(path: Path, directory: Path) -> None:
     """Move a raw stderr file to where people look for it."""
     if not path.exists():
         return
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        if os.path.realpath(directory) != os.path.abspath(directory) and directory.is_symlink():
-            raise TreeError(str(directory), "a symbolic link", "Put a real directory in its place")
+        for each in (directory.parent, directory):
+            each.mkdir(parents=True, exist_ok=True)
+            if each.is_symlink():
+                raise TreeError(str(each), "a symbolic link", "Put a real directory in its place")
         shutil.move(path, directory / path.name)
     except OSError as error:
         raise TreeError(

@@ -163,12 +163,13 @@ def plan(
         raise LocalProtocolError(f"run_pass knows no {', '.join(sorted(unknown))}")
     manifests = _manifests(plugins)
     options: dict[str, Any] = {**keywords}
+    _check_types(options)
     files = options.pop("files", None)
     for key in ("record", "logs"):
         if options.get(key) is not None:
             options[key] = Path(options[key]).absolute()
     forbidden = (
-        *options.get("forbidden", FORBIDDEN),
+        *(_guarded(each) for each in options.get("forbidden", FORBIDDEN)),
         *_own(root, options.get("record"), options.get("logs")),
     )
     options["forbidden"] = tuple(dict.fromkeys(forbidden))
@@ -186,6 +187,8 @@ def plan(
 
 
 def _tree(directory: str | os.PathLike[str]) -> Path:
+    if not os.fspath(directory):
+        raise TreeError("''", "no directory was named", "Name one; `.` is the one you are in")
     try:
         root = os.path.realpath(directory)
         root.encode()
@@ -203,6 +206,47 @@ def _tree(directory: str | os.PathLike[str]) -> Path:
     return Path(root)
 
 
+_TEXTS = ("template_name", "template_version", "run_kind", "equipment_id", "project")
+
+
+def _check_types(options: Mapping[str, Any]) -> None:
+    """Raise LocalProtocolError for what no type checker has stopped."""
+    for key, value in options.items():
+        if key in _TEXTS:
+            fits = isinstance(value, str) and _is_utf8(value)
+        elif key in ("variables", "answers"):
+            fits = isinstance(value, Mapping)
+        elif key in ("order", "files", "forbidden"):
+            fits = value is None or (isinstance(value, Sequence) and not isinstance(value, str | bytes))
+        elif key == "jobs":
+            fits = type(value) is int
+        elif key == "input_timeout_s":
+            fits = value is None or isinstance(value, int | float)
+        else:
+            fits = True
+        if not fits:
+            raise LocalProtocolError(
+                f"{key} is {value!r:.80}: see the documentation of run_pass for what it may be"
+            )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _guarded(path: str) -> str:
+    """Return a forbidden *path*, which is relative to the tree and goes straight to its place."""
+    if os.path.isabs(path) or ".." in path.split("/"):
+        raise LocalProtocolError(
+            f"the forbidden path {path!r} must be relative to the directory, without `..`"
+        )
+    return path
+
+
 def _own(root: Path, record: Path | None, logs: Path | None) -> list[str]:
     """Return what is ours to write in the tree, wherever the caller has put it."""
     record = record or root / RECORD
@@ -212,6 +256,8 @@ def _own(root: Path, record: Path | None, logs: Path | None) -> list[str]:
 
 
 def _manifests(plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest]) -> list[EnvelopeManifest]:
+    if isinstance(plugins, str | bytes) or any(each in ("", b"") for each in plugins):
+        raise LocalProtocolError("plugins are a list of directories or names, none of them empty")
     manifests = [
         each if isinstance(each, EnvelopeManifest) else project.resolve_envelope(os.fspath(each), Path())
         for each in plugins

@@ -29,10 +29,17 @@ from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import schema
 from ...record.schema import Applied, Isolation, stamp
 from .options import PassOptions, Question
-from .steps import Finish, Flow, Launch, Put, WorkerLink
+from .steps import TOO_LATE, Finish, Flow, Launch, Put, WorkerLink
 from .worker_log import WorkerLog
 
 ABORTED = "the operator wanted no more of it"
+UNANSWERED = "the operator gave no answer in time"
+BATCH_BYTES = (
+    262_144  # of the paths that one worker is given: its reply names them all, and a dry run says more
+)
+PATH_COST = 120  # bytes that a path costs in a reply, beside itself
+MOST_LISTED = 5_000  # paths of one entry in the record: it is read and written whole, again and again
+MOST_WARNINGS = 20
 LONGEST_ERROR = 4_096  # characters of a plugin's excuse that are written down
 
 
@@ -59,6 +66,7 @@ class PluginRun:
     aborted: bool = False
     error: str | None = None
     warnings: list[str] = field(default_factory=list)
+    _asked: int = 0
 
     # Running it
 
@@ -71,19 +79,25 @@ class PluginRun:
 
     def work(self) -> Flow[None]:
         """Run workers until the plugin is done, has failed, or the operator gives up."""
-        left = [os.path.join(self.options.root, path) for path in self.files]
         answers: dict[str, Any] = {}
-        asked = 0
+        self._asked = 0
+        for batch in _batches([os.path.join(self.options.root, path) for path in self.files]):
+            yield from self._work_on(batch, answers)
+            if not self.good:
+                return
+
+    def _work_on(self, left: list[str], answers: dict[str, Any]) -> Flow[None]:
+        """Run workers until they are done with the files that are *left*; *answers* are those given so far."""
         while True:
             yield from self._attempt(left, answers)
             question = self.attempt.reply.input_required if self.attempt.reply is not None else None
             if question is None:
                 return
-            asked += 1
-            if asked > prompts.MOST_ROUNDS:
+            self._asked += 1
+            if self._asked > prompts.MOST_ROUNDS:
                 self.error = f"it asked more than {prompts.MOST_ROUNDS} times"
                 return
-            given = yield from self._ask(question, asked)
+            given = yield from self._ask(question, self._asked)
             if given is None:
                 return
             assert self.attempt.reply is not None
@@ -144,10 +158,14 @@ class PluginRun:
         for _ in range(prompts.MOST_ROUNDS):
             put = Question(self.manifest.name, question.reason, question.fields, asked, tuple(wrong))
             given = yield Put(put)
-            if given is None:
+            if given is None or given is TOO_LATE:
                 self.aborted = True
-                self.error = ABORTED
+                self.error = ABORTED if given is None else UNANSWERED
                 return None
+            if not isinstance(given, Mapping):
+                raise LocalProtocolError(
+                    f"on_input_required returned {given!r:.80}, neither answers nor None"
+                )
             accepted, wrong = prompts.accept(question.fields, {**known, **given})
             if not wrong:
                 # Also what was left open is known now: the answer is the same if the plugin is run again.
@@ -182,14 +200,21 @@ class PluginRun:
         failure = self.attempt.failure
         status = self._status(changes, violations)
         kept = [] if violations else list(changes)
+        affected = sorted(_spelled(path) for path in violations or {each.path for each in kept})
+        told = sorted(
+            self.told.values(), key=lambda each: each.status != "failed"
+        )  # what failed is not cut off
+        most = len(told) if self.options.dry_run else MOST_LISTED
+        if max(len(affected), len(told)) > most:
+            self.warnings.append(f"of {len(affected)} changes and {len(told)} files, {most} are listed here")
         return Applied(
             id=f"{self.run}:{self.manifest.name}",
             run=self.run,
             plugin=self.manifest.name,
             version=self.manifest.version,
             status=status,
-            files_affected=sorted(_spelled(path) for path in violations or {each.path for each in kept}),
-            changes=[_written(each) for each in kept],
+            files_affected=affected[:most],
+            changes=[_written(each) for each in kept[:most]],
             isolation=Isolation(
                 duration_ms=round(self.duration_s * 1000),
                 exit_code=self.attempt.exit_code,
@@ -202,10 +227,15 @@ class PluginRun:
             error=self._error(violations),
             failure=None if failure is None else schema.Failure(code=str(failure.code), hint=failure.hint),
             crash=self.attempt.crashed,
-            violations=[_spelled(path) for path in violations],
-            per_file=[self._per_file(each) for each in self.told.values()],
-            warnings=[*self.warnings, *(log.problem for _, _, log in self.logs if log.problem)],
+            violations=[_spelled(path) for path in violations[:most]],
+            per_file=[self._per_file(each) for each in told[:most]],
+            warnings=self._warnings(),
         )
+
+    def _warnings(self) -> list[str]:
+        found = [*self.warnings, *(log.problem for _, _, log in self.logs if log.problem)]
+        more = [f"{len(found) - MOST_WARNINGS} more warnings"] if len(found) > MOST_WARNINGS else []
+        return [*map(_cut, found[:MOST_WARNINGS]), *more]
 
     def _status(self, changes: Sequence[Change], violations: Sequence[str]) -> schema.Status:
         failure = self.attempt.failure
@@ -229,7 +259,7 @@ class PluginRun:
         if self.error is not None:
             return _cut(self.error)
         if self.attempt.failure is not None:
-            return _cut(self.attempt.failure.message)
+            return _cut(self._blame(self.attempt.failure.message))
         reply = self.attempt.reply
         if reply is not None and reply.result == "failed":
             told = next((each.error for each in reply.per_file if each.error), None)
@@ -238,6 +268,14 @@ class PluginRun:
         if failed:
             return _cut(f"{len(failed)} files failed, the first: {failed[0].error or 'no reason given'}")
         return None
+
+    def _blame(self, message: str) -> str:
+        """Return *message* with the last error that the worker logged: of an uncaught exception it is the name."""
+        lines = self.logs[-1][2].lines if self.attempt.crashed and self.logs else []
+        last = next(
+            (line.message for _, line in reversed(lines) if line.level in ("ERROR", "CRITICAL")), None
+        )
+        return message if last is None else f"{message}: {last}"
 
     def _per_file(self, told: PerFile) -> schema.PerFile:
         changes = [
@@ -260,6 +298,19 @@ class PluginRun:
     def _shown(self, path: str) -> str:
         """Return *path* relative to the root where it lies below it, else as the plugin wrote it."""
         return path.removeprefix(f"{self.options.root}/")
+
+
+def _batches(files: list[str]) -> list[list[str]]:
+    """Return *files* in lists of which one worker can take, and report on, each; one list if there are none."""
+    batches: list[list[str]] = [[]]
+    size = 0
+    for path in files:
+        size += len(path.encode()) + PATH_COST
+        if size > BATCH_BYTES and batches[-1]:
+            batches.append([])
+            size = len(path.encode()) + PATH_COST
+        batches[-1].append(path)
+    return batches
 
 
 def _carried(

@@ -6,7 +6,7 @@ same flow serves the asyncio host and the blocking one, and tests that have neit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -63,6 +63,8 @@ class Together:
 
     flows: tuple[Generator[Any, Any, Any], ...]
 
+
+TOO_LATE: Mapping[str, Any] = {}  # this very object: nobody has answered a question in time
 
 Step = Launch | Finish | Dismiss | Work | Put | Together
 

@@ -53,7 +53,12 @@ SHOWN = 400  # characters of a log line, an error or a summary; log and record h
 @click.option(
     "--no-confine", is_flag=True, help="Do not have the kernel keep workers from writing elsewhere."
 )
-@click.option("--input-timeout", type=float, metavar="S", help="Seconds for the answers to one question.")
+@click.option(
+    "--input-timeout",
+    type=click.FloatRange(0.1, 86_400),
+    metavar="S",
+    help="Seconds for the answers to one question.",
+)
 @click.option(
     "--record", type=click.Path(path_type=Path), help="The record; .exlab-wizard/creation.json otherwise."
 )
@@ -88,7 +93,8 @@ def command(
 
     A plugin that fails, is late or touches what it must not leaves the directory as it found it; the others run
     all the same. On a terminal you are asked for what a plugin is missing. Exit status: 0 if every plugin
-    succeeded or had nothing to do, 1 otherwise.
+    succeeded or had nothing to do, 1 if one did not, 2 and 3 if nothing was begun: wrong words, or a directory,
+    record or plugin that cannot be used.
     """
     terminal = Terminal(as_json=as_json)
     if recover:
@@ -101,7 +107,6 @@ def command(
         "files": files or None,
         "variables": options.parse_pairs(variables, "--var"),
         "answers": options.parse_pairs(answers, "--answer"),
-        "input_timeout_s": input_timeout,
         "template_name": name,
         "template_version": version,
         "run_kind": run_kind,
@@ -118,7 +123,7 @@ def command(
     if logs is not None:
         keywords["logs"] = logs
     chosen = _choose(terminal, plugins, roots, allow_network=allow_network)
-    result = _run(terminal, directory, chosen, keywords)
+    result = _run(terminal, directory, chosen, keywords, input_timeout)
     terminal.data({"ok": result.ok, **result.to_dict()})
     _show(terminal, result)
     terminal.exit(EXIT_OK if result.ok else EXIT_REMOTE_ERROR)
@@ -129,10 +134,11 @@ def _run(
     directory: Path,
     chosen: Sequence[str | EnvelopeManifest],
     keywords: PassKeywords,
+    input_timeout_s: float | None,
 ) -> PassResult:
     from ....blocking import Host
 
-    prompter = Prompter(terminal)
+    prompter = Prompter(terminal, input_timeout_s)
     for number in (signal.SIGTERM, signal.SIGHUP):  # whoever stops us waits until the directory is put back
         signal.signal(number, _stop)
     with Host(on_event=_Progress(terminal).note) as host:
@@ -163,10 +169,10 @@ def _choose(
 def _recover(terminal: Terminal, directory: Path) -> int:
     from ....files.lock import TreeLock
     from ....files.recovery import recover
-    from ....host.envelope.ledger import settle
+    from ....host.envelope.ledger import settle, touched
 
     with TreeLock(directory):
-        found = recover(directory, replaced=True)
+        found = recover(directory, replaced=True, touched=touched)
         told = None if found is None else settle(found)
     terminal.data({"ok": True, "recovered": told})
     terminal.text(told or "Nothing to recover: no pass was interrupted here.")

@@ -1,0 +1,234 @@
+"""The books are kept whatever happens: interrupted between plugins, not writable, nested, in batches."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import plughost
+from plughost import blocking
+from plughost.errors import LocalProtocolError, TreeError
+from plughost.files import recovery
+from plughost.files.snapshot import Snapshot
+from plughost.files.store import place
+from plughost.host.envelope import plugin_flow
+from plughost.host.envelope.ledger import settle, touched
+from plughost.host.events import PluginApplied, PluginBegun
+from tests.host.envelope.lab import Lab
+
+
+@pytest.mark.requirement("envelope:record:truth")
+def test_an_interrupt_between_two_plugins_keeps_what_the_first_did_and_its_record(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Snapshot.advance
+    calls = []
+
+    def advance(self: Snapshot, note: dict[str, Any]) -> None:
+        calls.append(note)
+        if len(calls) == 2:  # the first accepts; the second is before the next plugin
+            raise KeyboardInterrupt
+        real(self, note)
+
+    monkeypatch.setattr(Snapshot, "advance", advance)
+    with pytest.raises(KeyboardInterrupt):
+        lab.run(lab.plugin("one"), lab.plugin("two"))
+    assert lab.text("a.txt") == "a\none\n"
+    assert [(entry["plugin"], entry["status"]) for entry in lab.entries] == [("one", "success")]
+    assert any("plugin:one" in line for line in lab.log)
+
+
+@pytest.mark.requirement("envelope:record:truth")
+def test_a_kill_between_two_plugins_displaces_nothing(lab: Lab) -> None:
+    """What the host wrote itself is not put back: nobody was at work."""
+    lab.run(lab.plugin("one"))
+    before = lab.portrait()
+    store = place(lab.root)
+    Snapshot.take(lab.root, store, {"touched": False})
+    (lab.root / ".exlab-wizard/later.log").write_text("ours")
+    recovered = recovery.recover(lab.root, touched=touched)
+    assert recovered is not None
+    assert recovered.displaced is None
+    settle(recovered)
+    (lab.root / ".exlab-wizard/later.log").unlink()
+    assert lab.portrait() == before
+
+
+@pytest.mark.requirement("envelope:record:atomic")
+@pytest.mark.parametrize("record", ["nowhere/deep/x.json", "a.txt/x.json"])
+def test_a_record_that_could_not_be_written_is_refused_before_a_file_is_touched(
+    record: str, lab: Lab
+) -> None:
+    before = lab.portrait()
+    with pytest.raises(TreeError):
+        lab.run(lab.plugin("one"), record=lab.root / record)
+    assert lab.portrait() == before
+    assert lab.run(lab.plugin("two")).ok
+
+
+@pytest.mark.requirement("envelope:tree:killed")
+def test_a_record_that_cannot_be_written_any_more_does_not_keep_anybody_from_the_directory(lab: Lab) -> None:
+    note = {"touched": True, "record": str(lab.home / "gone/deep/r.json"), "entries": [{"id": "x:y"}]}
+    Snapshot.take(lab.root, place(lab.root), note)
+    recovered = recovery.recover(lab.root, touched=touched)
+    assert recovered is not None
+    told = settle(recovered)
+    aside = list(lab.home.rglob("*.plughost-unwritten-*.json"))
+    assert len(aside) == 1
+    assert str(aside[0]) in told
+    assert "x:y" in aside[0].read_text()
+    aside[0].unlink()
+
+
+def test_a_pass_in_a_directory_keeps_passes_off_those_above_and_below(lab: Lab) -> None:
+    lab.write({"sub/in.txt": "in\n"})
+    refused: list[TreeError] = []
+
+    def look(event: plughost.Event) -> None:
+        if isinstance(event.what, PluginBegun) and not refused:
+            with blocking.Host() as other:
+                for directory in (lab.root / "sub", lab.root.parent):
+                    with pytest.raises(TreeError) as caught:
+                        other.run_pass(directory, [second])
+                    refused.append(caught.value)
+
+    second = lab.plugin("second")
+    with blocking.Host(on_event=look) as host:
+        assert host.run_pass(lab.root, [lab.plugin("first")]).ok
+    assert len(refused) == 2
+    assert lab.text("sub/in.txt") == "in\nfirst\n"
+
+
+@pytest.mark.requirement("envelope:request:inside")
+def test_many_files_are_given_to_several_workers_one_after_the_other(
+    both: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugin_flow, "BATCH_BYTES", 1_000)
+    both.write({f"many/{number}.txt": "" for number in range(20)})
+    entry = both.one(both.plugin("each"))
+    assert entry.status == "success"
+    assert entry.isolation.attempts > 3
+    assert all(both.text(f"many/{number}.txt") == "each\n" for number in range(20))
+
+
+def test_a_plugin_that_fails_in_a_later_batch_leaves_the_whole_tree_as_it_was(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugin_flow, "BATCH_BYTES", 1_000)
+    lab.write({f"many/{number}.txt": "" for number in range(20)})
+    before = lab.portrait()
+    body = """def transform(self, path, ctx):
+    path.write_text('x')
+    if path.name == '9.txt':
+        raise PluginError('no')"""
+    entry = lab.one(lab.plugin("late", body))
+    assert entry.status == "failed"
+    assert lab.portrait() == before
+    assert lab.text("many/1.txt") == ""
+
+
+@pytest.mark.requirement("envelope:record:truth")
+def test_an_entry_names_the_exception_that_nobody_caught(lab: Lab) -> None:
+    entry = lab.one(
+        lab.plugin("odd", "def transform(self, path, ctx):\n    raise ZeroDivisionError('by nothing')")
+    )
+    assert entry.crash
+    assert entry.error is not None
+    assert "ZeroDivisionError: by nothing" in entry.error
+
+
+def test_an_entry_in_the_record_has_an_end_however_much_a_plugin_does(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugin_flow, "MOST_LISTED", 3)
+    body = "def transform(self, path, ctx):\n    [Path(f'{n}.new').write_text('') for n in range(10)]"
+    entry = lab.one(lab.plugin("maker", body), files=["a.txt"])
+    assert len(entry.changes) == len(entry.files_affected) == 3
+    assert any("10 changes" in warning for warning in entry.warnings)
+    assert (lab.root / "9.new").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("project", 3),
+        ("project", "\udcff"),
+        ("jobs", "2"),
+        ("jobs", 2.5),
+        ("variables", [("a", 1)]),
+        ("input_timeout_s", "3"),
+        ("order", "one"),
+        ("files", "a.txt"),
+        ("forbidden", ["/etc"]),
+        ("forbidden", ["x/../a.txt"]),
+    ],
+)
+def test_an_option_of_a_wrong_kind_is_refused_before_anything_is_begun(
+    key: str, value: Any, both: Lab
+) -> None:
+    before = both.portrait()
+    with pytest.raises(LocalProtocolError):
+        both.run(both.plugin("one"), **{key: value})
+    assert both.portrait() == before
+
+
+def test_no_directory_is_not_the_one_we_are_in(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = lab.plugin("one")
+    monkeypatch.chdir(lab.root)
+    with blocking.Host() as host:
+        with pytest.raises(TreeError):
+            host.run_pass("", [plugin])
+        with pytest.raises(LocalProtocolError):
+            host.run_pass(".", [""])
+        with pytest.raises(LocalProtocolError):
+            host.run_pass(".", str(plugin))
+    assert lab.text("a.txt") == "a\n"
+
+
+@pytest.mark.requirement("envelope:exit:gone")
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_at_a_question_ends_plugins_that_run_at_once(
+    raised: type[BaseException], lab: Lab
+) -> None:
+    lab.write({"b.csv": "b\n"})
+    asks = "def transform(self, path, ctx):\n    raise PluginInputRequired([field('f', 'F')], 'why')"
+
+    def ask(question: plughost.Question) -> None:
+        raise raised
+
+    before = lab.portrait()
+    with pytest.raises(raised):
+        lab.run(lab.plugin("one", asks), lab.plugin("two", asks, extensions=[".csv"]), jobs=2, ask=ask)
+    assert lab.portrait() == before
+    assert lab.text("a.txt") == "a\n"
+
+
+def test_a_store_that_a_plugin_has_locked_up_is_opened_again(lab: Lab) -> None:
+    store = place(lab.root)
+    snapshot = Snapshot.take(lab.root, store, {})
+    (lab.root / "a.txt").write_text("spoilt")
+    for path in [*(store / "objects").iterdir(), *store.iterdir(), store]:
+        os.chmod(path, 0)
+    snapshot.revert()
+    assert lab.text("a.txt") == "a\n"
+    snapshot.close()
+
+
+@pytest.mark.requirement("envelope:record:truth")
+def test_bytecode_is_not_written_where_a_plugin_lies_in_the_tree(lab: Lab, tmp_path: Path) -> None:
+    plugin = lab.plugin("inside")
+    (lab.root / "tools").mkdir()
+    moved = lab.root / "tools" / plugin.name
+    plugin.rename(moved)
+    entry = lab.one(moved, confine=False)
+    assert entry.status == "success"
+    assert not list(lab.root.rglob("__pycache__"))
+
+
+def test_everybody_is_told_of_a_plugin_once_it_is_written_down(lab: Lab) -> None:
+    lab.run(lab.plugin("one"))
+    told = [event.what for event in lab.events if isinstance(event.what, PluginApplied)]
+    assert [each.status for each in told] == ["success"]
