@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,11 @@ from plughost.manifest.binding import Binding, Environment, ExecuteOptions, Limi
 ROOT = Path(__file__).parent.parent
 HOSTILE = Path(__file__).parent / "process" / "hostile.py"
 
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    if (
+        signal.getsignal(number) is signal.SIG_IGN
+    ):  # started in the background, or by nohup: children would inherit it
+        signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 uvloop.new_event_loop().close()  # its first loop opens descriptors that it keeps: not a leak of ours
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
@@ -30,9 +37,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seen: Counter[str] = Counter()
     for item in items:
         if item.get_closest_marker("long") and not config.getoption("--all"):
             item.add_marker(pytest.mark.skip(reason="takes minutes: ./dev test --all runs it"))
+        thin = item.get_closest_marker("thin")
+        if thin is not None and not config.getoption("--all"):
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % thin.args[0]:
+                item.add_marker(
+                    pytest.mark.skip(reason=f"one in {thin.args[0]} runs: ./dev test --all runs all")
+                )
+            seen[name] += 1
         for marker in item.iter_markers("needs"):
             missing = [tool for tool in marker.args if shutil.which(tool) is None]
             if missing:
@@ -40,8 +56,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+def pytest_asyncio_loop_factories(
+    config: pytest.Config,
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+    return {**loops, "uvloop": uvloop.new_event_loop} if config.getoption("--all") else loops
 
 
 @pytest.fixture

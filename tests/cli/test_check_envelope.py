@@ -33,6 +33,7 @@ def axes(ran: Any, status: str) -> dict[str, str]:
 # check
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "name", ["header-stamper", "workbook-filler", pytest.param("tidy-node", marks=pytest.mark.needs("node"))]
 )
@@ -183,6 +184,7 @@ SPOILT = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("expected", SPOILT)
 def test_doctor_says_what_is_wrong(expected: str, run: Run, stamper: Path) -> None:
     SPOILT[expected](stamper)

@@ -238,6 +238,7 @@ DOCTOR = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", DOCTOR)
 def test_doctor_says_what_is_wrong(case: str, run: Run) -> None:
     command, expected = DOCTOR[case]

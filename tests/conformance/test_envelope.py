@@ -69,6 +69,7 @@ def test_the_well_behaved_canary_passes_every_axis(
     assert [axis.id for axis in report.axes] == PLUGIN_SIDE
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("fault", canaries.FAULTS)
 def test_the_axis_of_a_fault_notices_it(fault: str, tmp_path: Path, launcher: LocalLauncher) -> None:
     clause = canaries.FAULTS[fault]
@@ -97,6 +98,7 @@ def test_without_any_answer_the_axes_that_need_one_are_skipped(
     assert all(skipped.values())
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("fault", ["disagrees", "prints-first", "asks-again", "strays", "long-reply"])
 def test_a_fault_breaks_no_other_axis(fault: str, tmp_path: Path, launcher: LocalLauncher) -> None:
     report = examine(Examination(subject(canary(fault, tmp_path)), launcher))

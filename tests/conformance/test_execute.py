@@ -55,6 +55,7 @@ def test_the_well_behaved_canary_passes_every_axis(tmp_path: Path, launcher: Loc
     assert [axis.id for axis in report.axes] == PLUGIN_SIDE
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("fault", canaries.FAULTS)
 def test_the_axis_of_a_fault_notices_it(fault: str, tmp_path: Path, launcher: LocalLauncher) -> None:
     clause = canaries.FAULTS[fault]

@@ -148,6 +148,7 @@ async def test_one_that_never_reads_is_a_timeout_and_the_request_was_not_deliver
     assert not failure.autopsy.delivered
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(
     "fault",
     ["closes-stdin", "closes-stdin-after-handshake", "closes-stdout", "closes-stdout-after-handshake"],

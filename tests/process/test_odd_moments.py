@@ -110,6 +110,7 @@ plugin.call("echo")
 """
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("delay_ms", range(0, 24, 3))
 def test_ctrl_c_at_any_moment_of_a_launch_leaves_nothing(delay_ms: int, tmp_path: Path) -> None:
     hostile = str(Path(__file__).with_name("hostile.py"))

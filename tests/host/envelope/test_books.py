@@ -102,7 +102,7 @@ def test_a_pass_in_a_directory_keeps_passes_off_those_above_and_below(lab: Lab) 
     assert lab.text("sub/in.txt") == "in\nfirst\n"
 
 
-@pytest.mark.requirement("envelope:request:inside")
+@pytest.mark.requirement("envelope:request:batches")
 def test_many_files_are_given_to_several_workers_one_after_the_other(
     both: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def test_listed_plugins_run_first_and_the_others_by_name(both: Lab) -> None:
 
 
 @pytest.mark.requirement("envelope:order:listed-first")
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("jobs", [1, 3])
 @pytest.mark.parametrize(
     "bad",

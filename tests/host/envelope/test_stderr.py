@@ -135,6 +135,7 @@ def test_a_log_line_that_is_too_long_for_the_log_is_cut_there_and_whole_in_the_r
     assert b"m" * 50_000 in lab.raw_stderr("talker")[0]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("line", [b"words " * 100 + b"\n", b"\n", b'{"message": "m"}\n'])
 def test_a_flood_of_50_megabytes_is_bounded_and_the_log_and_the_file_say_so(line: bytes, lab: Lab) -> None:
     flood = f"data = {line!r} * {65_536 // len(line)}\nfor _ in range(800): os.write(2, data)"

@@ -271,10 +271,7 @@ class PluginRun:
 
     def _blame(self, message: str) -> str:
         """Return *message* with the last error that the worker logged: of an uncaught exception it is the name."""
-        lines = self.logs[-1][2].lines if self.attempt.crashed and self.logs else []
-        last = next(
-            (line.message for _, line in reversed(lines) if line.level in ("ERROR", "CRITICAL")), None
-        )
+        last = self.logs[-1][2].last_error if self.attempt.crashed and self.logs else None
         return message if last is None else f"{message}: {last}"
 
     def _per_file(self, told: PerFile) -> schema.PerFile:

@@ -11,12 +11,12 @@ from ...messages.quoting import one_line
 from ...process.news import StderrLine
 from ...record.log_file import StderrFile
 from ...record.log_lines import RENDER_LIMIT, LogLine, LogSplitter, said
+from ...record.redaction import redact
 from ..events import FileProgress, Logged
 
 LINES_HEARD = 50_000  # of one attempt; hearing more would cost the host more than the plugin its writing
 LINES_KEPT = 10_000  # of them for the log; the raw file has more
 RAW_SHOWN = 8_192  # bytes of a line that is no log line, in an event
-PROGRESS = "plughost"  # the key in a log line's context that marks it as news for the host, not for people
 
 News = Logged | FileProgress | StderrLine
 
@@ -31,6 +31,7 @@ class WorkerLog:
         self._unheard = 0  # bytes behind the last line that was heard
         self._heard = 0
         self.problem: str | None = None
+        self.last_error: str | None = None  # that it logged
         self._publish = publish
         self._splitter = LogSplitter()
         self._file: StderrFile | None = None
@@ -76,6 +77,8 @@ class WorkerLog:
 
     def _keep(self, line: LogLine) -> None:
         self._publish(Logged(line.level, one_line(line.message), line.context))
+        if line.level in ("ERROR", "CRITICAL"):
+            self.last_error = redact(one_line(line.message[:RAW_SHOWN]))
         if len(self.lines) < LINES_KEPT:  # as much of each as the log will show
             self.lines.append((datetime.now(UTC), LogLine(line.level, said(line)[: RENDER_LIMIT + 1])))
         else:

@@ -140,7 +140,8 @@ def _run(
 
     prompter = Prompter(terminal, input_timeout_s)
     for number in (signal.SIGTERM, signal.SIGHUP):  # whoever stops us waits until the directory is put back
-        signal.signal(number, _stop)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+            signal.signal(number, _stop)
     with Host(on_event=_Progress(terminal).note) as host:
         ask = prompter.ask if prompter.possible else None
         return host.run_pass(directory, chosen, on_input_required=ask, **keywords)
