@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import TreeError
 from .attributes import read_xattrs
-from .copying import Copier, same
+from .copying import FULL, Copier, same
 from .directories import Directories
 from .inventory import Saved
 from .tree import Entry, Kind, describe, shown, unreadable
@@ -82,6 +82,8 @@ class Objects:
         except FileNotFoundError as error:
             raise _unsteady(directories.root, path) from error
         except OSError as error:
+            if error.errno in FULL:  # it is the store that cannot be written
+                raise
             raise unreadable(directories.root, path, error) from error
 
     def _save_special(self, path: str, entry: Entry, directories: Directories, known: Saved | None) -> Saved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ....host.events import Event
     from ....manifest.envelope_manifest import EnvelopeManifest
 
+MOST_LINES = 200  # of one plugin's stderr that are shown
 SHOWN = 400  # characters of a log line, an error or a summary; log and record have more of it
 
 
@@ -185,6 +187,15 @@ class _Progress:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
+        self._told: Counter[str] = Counter()  # lines of each plugin that were shown
+
+    def _say(self, plugin: str, line: str) -> None:
+        """Show a line of a plugin's, up to a number: a person could not read more, and the log has them all."""
+        self._told[plugin] += 1
+        if self._told[plugin] <= MOST_LINES:
+            self._terminal.note(one_line(f"{plugin}: {_cut(line)}"))
+        elif self._told[plugin] == MOST_LINES + 1:
+            self._terminal.note(one_line(f"{plugin}: … and more, which is in the logs"))
 
     def note(self, event: Event) -> None:
         from ....host.events import FileProgress, Logged, PluginBegun
@@ -198,9 +209,9 @@ class _Progress:
                 self._terminal.progress(f"  {index}/{count} {Path(path).name}: {status}")
             case Logged(level, message, context) if level in ("WARNING", "ERROR", "CRITICAL"):
                 told = said(LogLine(level, message, context))
-                self._terminal.note(f"{event.plugin}: {level.lower()}: {_cut(told)}")
+                self._say(event.plugin, f"{level.lower()}: {told}")
             case StderrLine(text):
-                self._terminal.note(f"{event.plugin}: {text}")
+                self._say(event.plugin, text)
             case _:
                 pass
 
