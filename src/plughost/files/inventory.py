@@ -61,8 +61,8 @@ def write_inventory(store: Path, inventory: Inventory) -> None:
 
 
 def write_note(store: Path, note: Note) -> None:
-    """Replace the note alone, in one step."""
-    _write(store, NOTE, msgspec.json.encode(note))
+    """Replace the note alone, in one step. A loss of power may bring the older one back; a kill does not."""
+    _write(store, NOTE, msgspec.json.encode(note), durable=False)
 
 
 def read_inventory(store: Path) -> Inventory:
@@ -121,15 +121,20 @@ def _from_wire(path: str) -> str:
     return path if path.isascii() else os.fsdecode(path.encode("latin-1"))
 
 
-def _write(store: Path, name: str, data: bytes) -> None:
-    """Replace the document *name*: whoever is killed meanwhile leaves the old one or the new one."""
+def _write(store: Path, name: str, data: bytes, *, durable: bool = True) -> None:
+    """Replace the document *name*: whoever is killed meanwhile leaves the old one or the new one.
+
+    One that is *durable* is on disk, and not only on its way there, when this returns.
+    """
     new = store / (name + BEING_WRITTEN)
     with new.open("wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
     new.replace(store / name)
-    sync_directory(store)
+    if durable:
+        sync_directory(store)
 
 
 def sync_directory(path: Path) -> None:

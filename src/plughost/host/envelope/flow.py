@@ -114,7 +114,7 @@ class Pass:
 
     def _save(self) -> None:
         root = self._options.root
-        note = self._ledger.note(touched=not self._confined)
+        note = self._ledger.note(touched=True)
         self._saved = Snapshot.take(root, store.place(root), note)
 
     def _undo(self) -> None:
@@ -207,7 +207,7 @@ class Pass:
     def _take_over(self) -> Flow[None]:
         """Make what we wrote ourselves part of the saved tree: it is not the next plugin's doing."""
         if self._entries and not self._options.dry_run:
-            yield Work(partial(self._snapshot.advance, self._ledger.note()))
+            yield Work(partial(self._snapshot.advance, self._ledger.note(touched=True)))
 
     def _next_group(self, runs: Sequence[PluginRun]) -> list[PluginRun]:
         """Return the runs that come next and have no file in common: one, or as many as there are jobs.
