@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="takes minutes: ./dev test --all runs it"))
         thin = item.get_closest_marker("thin")
         if thin is not None and not config.getoption("--all"):
-            name = item.nodeid.partition("[")[0]
+            name = item.nodeid.partition("[")[0] if len(thin.args) == 1 else thin.args[1]
             if seen[name] % thin.args[0]:
                 item.add_marker(
                     pytest.mark.skip(reason=f"one in {thin.args[0]} runs: ./dev test --all runs all")
