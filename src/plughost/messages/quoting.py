@@ -36,3 +36,12 @@ def one_line(text: str) -> str:
 def _spell(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def is_utf8(text: str) -> bool:
+    """Tell whether *text* can be said in UTF-8: it holds none of the bytes that a file's odd name may hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -48,10 +48,10 @@ class AsyncioSteps:
                     result = await self._do(step)
                 except PluginFailure as failure:  # an outcome like others
                     step = flow.throw(failure)
-                except (
-                    BaseException
-                ) as error:  # the flow puts things right: nobody may be at work in the tree then
-                    await self._end_all()
+                except BaseException as error:
+                    await (
+                        self._end_all()
+                    )  # the flow puts things right: nobody may be at work in the tree then
                     step = flow.throw(error)
                 else:
                     step = flow.send(result)

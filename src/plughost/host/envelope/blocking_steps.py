@@ -21,9 +21,7 @@ from ..poll_driver import PollDriver
 from .options import Answers, Ask, PassOptions, Question
 from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
 
-TURN_S = (
-    0.1  # how long one thread waits for another before it looks around: for signals, questions, and the end
-)
+TURN_S = 0.1  # how long one thread waits for another before it looks for signals, questions, and the end
 
 
 class BlockingSteps:
@@ -33,7 +31,6 @@ class BlockingSteps:
         self._engine = engine
         self._options = options
         self._ask = ask
-        self._asking = threading.Lock()  # one question at a time, whichever plugin asks
         self._questions: SimpleQueue[tuple[Question, Future[Answers]]] = SimpleQueue()
         self._ending: BaseException | None = None
         self._drivers: dict[WorkerLink, PollDriver] = {}
@@ -64,10 +61,8 @@ class BlockingSteps:
                     result = self._do(step)
                 except PluginFailure as failure:  # an outcome like others
                     step = flow.throw(failure)
-                except (
-                    BaseException
-                ) as error:  # the flow puts things right: nobody may be at work in the tree then
-                    on_error()
+                except BaseException as error:
+                    on_error()  # the flow puts things right: nobody may be at work in the tree then
                     step = flow.throw(error)
                 else:
                     step = flow.send(result)
@@ -147,18 +142,17 @@ class BlockingSteps:
                 except FutureTimeout:
                     if self._ending is not None:
                         raise HostClosed("the pass is over") from None
-        with self._asking:
-            if limit is None:
-                return ask(question)
-            # It cannot be interrupted, only no longer waited for: a thread of its own, that nobody joins.
-            asked: Future[Answers] = Future()
-            threading.Thread(target=_answer, args=(asked, ask, question), daemon=True).start()
-            try:
-                return asked.result(limit)
-            except FutureTimeout:
-                if asked.done():  # it was raised by whoever was asked
-                    raise
-                return TOO_LATE
+        if limit is None:
+            return ask(question)
+        # It cannot be interrupted, only no longer waited for: a thread of its own, that nobody joins.
+        asked: Future[Answers] = Future()
+        threading.Thread(target=_answer, args=(asked, ask, question), daemon=True).start()
+        try:
+            return asked.result(limit)
+        except FutureTimeout:
+            if asked.done():  # it was raised by whoever was asked
+                raise
+            return TOO_LATE
 
     def _together(self, flows: tuple[Generator[Step, Any, Any], ...]) -> list[Any]:
         with ThreadPoolExecutor(len(flows)) as pool:

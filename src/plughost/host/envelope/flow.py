@@ -33,6 +33,7 @@ from ...manifest import binding as bindings
 from ...manifest.binding import Binding, Environment
 from ...manifest.envelope_binding import bind
 from ...manifest.envelope_manifest import EnvelopeManifest, matches
+from ...messages.quoting import is_utf8
 from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
@@ -122,9 +123,8 @@ class Pass:
         if self._saved is None:
             return
         with undisturbed():
-            if self._at_work or touched(
-                self._saved.note
-            ):  # else all that was changed since is what we wrote ourselves
+            # If nobody was at work, all that was changed since is what we wrote ourselves.
+            if self._at_work or touched(self._saved.note):
                 self._saved.revert()
             logs = [log for run in self._at_work for log in run.logs]
             for _, _, log in logs:
@@ -148,9 +148,9 @@ class Pass:
         if self._confined:
             yield Work(self._save)
         problems += yield from self._finish_validation(launched)
-        if not self._confined and (touched := (yield Work(self._snapshot.revert))):
+        if not self._confined and (changed := (yield Work(self._snapshot.revert))):
             problems.append(
-                f"{len(touched)} paths were changed by a plugin that had only variables to look at"
+                f"{len(changed)} paths were changed by a plugin that had only variables to look at"
             )
         if problems and self._first.waiting is not None:
             yield Dismiss((self._first.waiting,))
@@ -340,7 +340,7 @@ class Pass:
             if entry.kind is Kind.FILE and matches(run.manifest, path) and (chosen is None or path in chosen)
         ]
         guarded = set(policy.violations(found, self._options.forbidden))
-        sendable = [path for path in found if _sendable(path)]
+        sendable = [path for path in found if is_utf8(path)]
         if len(sendable) < len(found):
             run.warnings.append(
                 f"{len(found) - len(sendable)} files have names that are not UTF-8; it was not given them"
@@ -367,14 +367,6 @@ class Pass:
 
     def _publish(self, plugin: str, what: What) -> None:
         self._engine.bus.publish(Event(plugin, None, self._engine.clock(), what))
-
-
-def _sendable(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _shares(

@@ -15,6 +15,7 @@ from ...errors import LocalProtocolError, TreeError
 from ...failures import PluginFailure
 from ...manifest import envelope_registry, project
 from ...manifest.envelope_manifest import EnvelopeManifest
+from ...messages.quoting import is_utf8
 from ...record.schema import Applied
 
 RECORD = ".exlab-wizard/creation.json"  # below the directory
@@ -123,9 +124,7 @@ class PassKeywords(TypedDict, total=False):
     """What `run_pass` takes by keyword."""
 
     order: Sequence[str]  # names of plugins that run first, in this order
-    files: (
-        Sequence[str | os.PathLike[str]] | None
-    )  # what the plugins are given, below the directory; None: all
+    files: Sequence[str | os.PathLike[str]] | None  # what the plugins are given; None: all
     variables: Mapping[str, Any]  # plain JSON values
     answers: Mapping[str, Any]  # to questions, by field id: what is here is not asked for
     input_timeout_s: float | None  # for the operator to answer one question
@@ -136,9 +135,7 @@ class PassKeywords(TypedDict, total=False):
     project: str
     dry_run: bool  # plugins only describe; the tree stays as it is
     fatal: bool  # stop at the first plugin that does not succeed
-    jobs: (
-        int  # how many plugins with no file in common may run at once, where each can be confined to its own
-    )
+    jobs: int  # how many plugins may run at once, where they share no file and can be confined to their own
     keep_partial: bool  # keep what a plugin changed before it failed
     confine: bool | None  # let the kernel keep workers from writing elsewhere; None: where it can
     forbidden: Sequence[str]  # paths that no plugin may touch, besides the record and the logs
@@ -213,7 +210,7 @@ def _check_types(options: Mapping[str, Any]) -> None:
     """Raise LocalProtocolError for what no type checker has stopped."""
     for key, value in options.items():
         if key in _TEXTS:
-            fits = isinstance(value, str) and _is_utf8(value)
+            fits = isinstance(value, str) and is_utf8(value)
         elif key in ("variables", "answers"):
             fits = isinstance(value, Mapping)
         elif key in ("order", "files", "forbidden"):
@@ -228,14 +225,6 @@ def _check_types(options: Mapping[str, Any]) -> None:
             raise LocalProtocolError(
                 f"{key} is {value!r:.80}: see the documentation of run_pass for what it may be"
             )
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _guarded(path: str) -> str:
