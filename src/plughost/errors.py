@@ -10,6 +10,7 @@ PlughostError
 ├── RemoteError                  the plugin answered, and its answer is an error
 ├── ManifestError                a binding or manifest is wrong: file, key and remedy
 ├── TreeError                    a directory of files, or its record, cannot be worked on: path and remedy
+├── FragmentError                a plugin generated a file that cannot be written: plugin, path and remedy
 ├── HostClosed                   the host, or this plugin's handle, was closed
 └── Unsupported                  this system cannot do it; never done silently by halves
 
@@ -74,6 +75,26 @@ class TreeError(PlughostError):
 
     def __reduce__(self) -> tuple[type[TreeError], tuple[str, str, str]]:
         return type(self), (self.path, self.problem, self.remedy)
+
+
+SHOWN = 120  # characters of a path that stand in a message; the error has all of it
+
+
+class FragmentError(PlughostError):
+    """What a plugin generated cannot become a file: whose fragment, which path, why, what to do."""
+
+    def __init__(self, plugin: str, path: str, problem: str, remedy: str) -> None:
+        cut = path if len(path) <= SHOWN else f"{path[:SHOWN]}…"  # a plugin's own text, of any length
+        super().__init__(
+            f"{plugin}: {cut!r}: {problem}. {remedy}" if path else f"{plugin}: {problem}. {remedy}"
+        )
+        self.plugin = plugin
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type[FragmentError], tuple[str, str, str, str]]:
+        return type(self), (self.plugin, self.path, self.problem, self.remedy)
 
 
 class HostClosed(PlughostError):
