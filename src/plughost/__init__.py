@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .autopsy import ExitStatus as ExitStatus
     from .contracts.execute.host import Result as Result
     from .contracts.execute.messages import Manifest as Manifest
+    from .errors import FragmentError as FragmentError
     from .errors import HostClosed as HostClosed
     from .errors import LocalProtocolError as LocalProtocolError
     from .errors import ManifestError as ManifestError
@@ -44,7 +45,12 @@ if TYPE_CHECKING:
     from .host.envelope.options import PassResult as PassResult
     from .host.envelope.options import Question as Question
     from .host.events import Event as Event
+    from .host.hook.generation import Finding as Finding
+    from .host.hook.generation import Generation as Generation
+    from .host.hook.providers import AsyncProvider as AsyncProvider
+    from .host.hook.providers import BlockingProvider as BlockingProvider
     from .manifest.binding import Binding as Binding
+    from .manifest.binding import HookLimits as HookLimits
     from .manifest.binding import Limits as Limits
     from .record.schema import Applied as Applied
 
@@ -56,6 +62,7 @@ _HOMES = {
     "contracts.execute.host": ("Result",),
     "contracts.execute.messages": ("Manifest",),
     "errors": (
+        "FragmentError",
         "HostClosed",
         "LocalProtocolError",
         "ManifestError",
@@ -83,7 +90,9 @@ _HOMES = {
     "host.asyncio_host": ("Host", "Plugin"),
     "host.envelope.options": ("PassResult", "Question"),
     "host.events": ("Event",),
-    "manifest.binding": ("Binding", "Limits"),
+    "host.hook.generation": ("Finding", "Generation"),
+    "host.hook.providers": ("AsyncProvider", "BlockingProvider"),
+    "manifest.binding": ("Binding", "HookLimits", "Limits"),
     "record.schema": ("Applied",),
 }
 

@@ -8,13 +8,13 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from ..errors import LocalProtocolError, RemoteProtocolError
-from .base import Channel, Event, FramePassed, StateChanged
+from .base import Channel, Event, FramePassed, StateChanged, Word
 
 S = TypeVar("S", bound=Enum)
 W = TypeVar("W", bound=Enum)
 
 
-class Speaker(Enum):
+class Speaker(Word):
     """Who said it."""
 
     HOST = "host"
@@ -35,7 +35,8 @@ class Conversation(Generic[S, W]):
         self._outgoing: list[tuple[Channel, bytes]] = []
 
     def note_time(self, now: float) -> None:
-        self._now = max(self._now, now)
+        if now > self._now:
+            self._now = now
 
     def next_event(self) -> Event | None:
         return self._events.popleft() if self._events else None

@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -26,8 +26,14 @@ from .events import Listener
 from .pool import Pool
 
 if TYPE_CHECKING:
+    from plughost_sdk import hook_messages as wire
+
     from ..manifest.envelope_manifest import EnvelopeManifest
+    from ..pipeline import Pipeline
     from .envelope.options import AsyncAsk, PassKeywords, PassResult
+    from .hook.asyncio_rounds import AsyncioRounds
+    from .hook.generation import Generation
+    from .hook.providers import AsyncProvider
 
 
 class Host:
@@ -47,6 +53,7 @@ class Host:
         self._driver: AsyncioDriver | None = None
         self._plugins: list[Plugin] = []
         self._passes: set[asyncio.Task[Any]] = set()
+        self._rounds: set[AsyncioRounds] = set()
         self._closing: asyncio.Task[None] | None = None
         self._streams: list[EventStream] = []
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
@@ -113,6 +120,71 @@ class Host:
             raise
         return result
 
+    async def connect(
+        self, plugin: str | os.PathLike[str] | Binding, *, phases: Sequence[str] = ()
+    ) -> AsyncProvider:
+        """Start a plugin of the `hook` contract, shake hands with it, and return a handle for its process.
+
+        *phases* chooses what it will be asked for, in turns; otherwise what it declares, or plan and generate.
+        Raises ManifestError and PluginFailure.
+        """
+        from ..contracts.hook import host as hook
+        from .hook.asyncio_rounds import AsyncioRounds
+        from .hook.providers import AsyncProvider
+
+        binding = self._engine.bind(plugin)
+        rounds = AsyncioRounds(self._engine, self._on_this_loop())
+        self._rounds.add(rounds)
+        try:
+            (link,) = await rounds.connect([hook.choose(binding, phases) if phases else binding])
+        except BaseException:
+            self._rounds.discard(rounds)
+            raise
+        link.keeper = self
+        return AsyncProvider(rounds, link, lambda: self._rounds.discard(rounds))
+
+    async def generate(
+        self,
+        plugins: Sequence[str | os.PathLike[str] | Binding],
+        schema: str | os.PathLike[str] | Pipeline | wire.CigenSchema,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        write: bool = True,
+        root: str | os.PathLike[str] | None = None,
+        facts: Mapping[str, str] | None = None,
+        flags: Mapping[str, str] | None = None,
+        work_signatures: Mapping[str, bytes] | None = None,
+    ) -> Generation:
+        """Run providers of the `hook` contract over *schema*, all at once, and write what they generate below *out*.
+
+        *schema* is a pipeline file, or what was read from one. Without *out*, or with `write=False`, nothing is
+        written; the result says what would change. *root* is the directory that plugins may look at in Detect,
+        *out* otherwise. Work signatures are computed from the jobs if none are given. All files are written or
+        none: none if a provider reports an error, which the result then holds.
+        Raises ManifestError, PluginFailure, FragmentError, TreeError, LocalProtocolError and HostClosed.
+        """
+        from .hook.asyncio_rounds import AsyncioRounds
+        from .hook.flow import Run, plan
+
+        bindings = [self._engine.bind(plugin) for plugin in plugins]
+        planned = plan(
+            bindings,
+            schema,
+            out,
+            write=write,
+            root=root,
+            facts=facts,
+            flags=flags,
+            work_signatures=work_signatures,
+        )
+        rounds = AsyncioRounds(self._engine, self._on_this_loop())
+        self._rounds.add(rounds)
+        try:
+            generation: Generation = await rounds.drive(Run(planned).flow())
+        finally:
+            self._rounds.discard(rounds)
+        return generation
+
     def _forget(self, plugin: Plugin) -> None:
         if plugin in self._plugins:
             self._plugins.remove(plugin)
@@ -144,6 +216,7 @@ class Host:
             from .envelope.asyncio_steps import cancel
 
             await asyncio.gather(*(cancel(task) for task in tuple(self._passes)))
+        await asyncio.gather(*(rounds.end() for rounds in tuple(self._rounds)))
         await asyncio.gather(*(plugin.close() for plugin in tuple(self._plugins)))
         if self._driver is not None:
             self._driver.stop()

@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from signal import SIGKILL
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -28,9 +28,15 @@ from .poll_driver import PollDriver
 from .pool import Pool
 
 if TYPE_CHECKING:
+    from plughost_sdk import hook_messages as wire
+
     from ..manifest.envelope_manifest import EnvelopeManifest
+    from ..pipeline import Pipeline
     from .envelope.blocking_steps import BlockingSteps
     from .envelope.options import Ask, PassKeywords, PassResult
+    from .hook.blocking_rounds import BlockingRounds
+    from .hook.generation import Generation
+    from .hook.providers import BlockingProvider
 
 PASS_END_S = 60.0  # for a pass in another thread to put its directory back when the host is closed
 TAKING_TURNS_S = 0.02  # for one round over several processes that are brought down together
@@ -52,6 +58,7 @@ class Host:
         self._engine = Engine(launcher, clock, on_event)
         self._plugins: list[Plugin] = []
         self._passes: set[BlockingSteps] = set()
+        self._rounds: set[BlockingRounds] = set()
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
 
     def __enter__(self) -> Self:
@@ -119,6 +126,71 @@ class Host:
             self._passes.discard(steps)
         return result
 
+    def connect(
+        self, plugin: str | os.PathLike[str] | Binding, *, phases: Sequence[str] = ()
+    ) -> BlockingProvider:
+        """Start a plugin of the `hook` contract, shake hands with it, and return a handle for its process.
+
+        *phases* chooses what it will be asked for, in turns; otherwise what it declares, or plan and generate.
+        Raises ManifestError and PluginFailure.
+        """
+        from ..contracts.hook import host as hook
+        from .hook.blocking_rounds import BlockingRounds
+        from .hook.providers import BlockingProvider
+
+        binding = self._engine.bind(plugin)
+        rounds = BlockingRounds(self._engine)
+        self._rounds.add(rounds)
+        try:
+            (link,) = rounds.connect([hook.choose(binding, phases) if phases else binding])
+        except BaseException:
+            self._rounds.discard(rounds)
+            raise
+        link.keeper = self
+        return BlockingProvider(rounds, link, lambda: self._rounds.discard(rounds))
+
+    def generate(
+        self,
+        plugins: Sequence[str | os.PathLike[str] | Binding],
+        schema: str | os.PathLike[str] | Pipeline | wire.CigenSchema,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        write: bool = True,
+        root: str | os.PathLike[str] | None = None,
+        facts: Mapping[str, str] | None = None,
+        flags: Mapping[str, str] | None = None,
+        work_signatures: Mapping[str, bytes] | None = None,
+    ) -> Generation:
+        """Run providers of the `hook` contract over *schema*, all at once, and write what they generate below *out*.
+
+        *schema* is a pipeline file, or what was read from one. Without *out*, or with `write=False`, nothing is
+        written; the result says what would change. *root* is the directory that plugins may look at in Detect,
+        *out* otherwise. Work signatures are computed from the jobs if none are given. All files are written or
+        none: none if a provider reports an error, which the result then holds.
+        Raises ManifestError, PluginFailure, FragmentError, TreeError, LocalProtocolError and HostClosed.
+        """
+        from .hook.blocking_rounds import BlockingRounds
+        from .hook.flow import Run, plan
+
+        bindings = [self._engine.bind(plugin) for plugin in plugins]
+        planned = plan(
+            bindings,
+            schema,
+            out,
+            write=write,
+            root=root,
+            facts=facts,
+            flags=flags,
+            work_signatures=work_signatures,
+        )
+        rounds = BlockingRounds(self._engine)
+        self._rounds.add(rounds)
+        try:
+            generation: Generation = rounds.drive(Run(planned).flow())
+        finally:
+            self._rounds.discard(rounds)
+        return generation
+
     def _forget(self, plugin: Plugin) -> None:
         if plugin in self._plugins:
             self._plugins.remove(plugin)
@@ -131,6 +203,9 @@ class Host:
         self._engine.closed = True
         for steps in tuple(self._passes):
             steps.abort(PASS_END_S)
+        for rounds in tuple(self._rounds):
+            rounds.abort(PASS_END_S)
+        self._rounds.clear()
         for plugin in tuple(self._plugins):
             plugin.close()
         self._engine.end_rest()

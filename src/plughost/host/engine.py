@@ -26,8 +26,8 @@ from ..process.ladder import Grace
 from ..process.launcher import Launcher, Process
 from ..process.link import Link, Watcher
 from ..process.local import LocalLauncher
-from ..process.news import ProcessNews
-from .events import Event, EventBus, Failed, Listener, log_stderr
+from ..process.news import ProcessNews, StderrLine
+from .events import Event, EventBus, Failed, Listener
 
 ABORT_S = 2.0  # for the kernel to take away what was killed when the interpreter ends
 
@@ -65,7 +65,6 @@ class Engine:
         # For launching and the set of links. A signal handler may close the host while its thread holds it.
         self.lock = threading.RLock()
         self._owner = os.getpid()
-        self.bus.subscribe(log_stderr)
         if on_event is not None:
             self.bus.subscribe(on_event)
 
@@ -169,7 +168,8 @@ class Engine:
         return link
 
     def _observe(self, plugin: str, pid: int, what: SessionEvent | ProcessNews) -> None:
-        self.bus.publish(Event(plugin, pid, self.clock(), what))
+        if not self.bus.quiet or isinstance(what, StderrLine):
+            self.bus.publish(Event(plugin, pid, self.clock(), what))
 
     def _launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:
         reason = self.launcher.diagnose(binding, error)

@@ -155,8 +155,14 @@ class EventBus:
 
         return unsubscribe
 
+    @property
+    def quiet(self) -> bool:
+        """Nobody listens, but for the log, which wants what plugins write to stderr."""
+        return not self._listeners
+
     def publish(self, event: Event) -> None:
-        for listener in tuple(self._listeners):
+        spoken = isinstance(event.what, StderrLine | Logged)
+        for listener in (log_stderr, *self._listeners) if spoken else tuple(self._listeners):
             try:
                 listener(event)
             except Exception as error:  # whatever an application's listener raises must not reach a session

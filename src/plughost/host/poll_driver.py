@@ -6,7 +6,7 @@ No loop and no other thread: handing a call to a loop thread and back costs ten 
 from __future__ import annotations
 
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..process.link import Link
 
@@ -18,7 +18,7 @@ SIGNAL_S = 0.5
 
 
 class PollDriver:
-    """Watches one link. Whichever thread calls `run` does the work."""
+    """Watches one link, or several that are waited for together. Whichever thread calls `run` does the work."""
 
     __slots__ = ("_clock", "_poll", "_readers", "_writers")
 
@@ -60,13 +60,25 @@ class PollDriver:
 
     def step(self, link: Link, longest: float | None = None) -> None:
         """Wait for the next thing to happen to *link*, at most *longest* seconds, and let it happen."""
-        deadline = link.next_deadline()
+        self._wait(link.next_deadline(), longest)
+        self._tick(link)
+
+    def step_together(self, links: Sequence[Link]) -> None:
+        """Wait for the next thing to happen to any of *links*, and let it happen."""
+        deadlines = [at for link in links if (at := link.next_deadline()) is not None]
+        self._wait(min(deadlines, default=None), None)
+        for link in links:
+            self._tick(link)
+
+    def _wait(self, deadline: float | None, longest: float | None) -> None:
         wait = SIGNAL_S if longest is None else min(longest, SIGNAL_S)
         if deadline is not None:
             wait = min(wait, max(0.0, deadline - self._clock()))
         # What has arrived is heard before what is overdue is judged.
         for fd, mask in self._poll.poll(wait * 1000 + 0.5):
             self._dispatch(fd, mask)
+
+    def _tick(self, link: Link) -> None:
         now = self._clock()
         deadline = link.next_deadline()
         if deadline is not None and deadline <= now:

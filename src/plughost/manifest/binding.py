@@ -19,7 +19,7 @@ from ..errors import ManifestError
 from . import document
 
 FILE_NAME = "plugin.toml"
-CONTRACTS = ("execute", "envelope")  # those that this version speaks
+CONTRACTS = ("execute", "envelope", "hook")  # those that this version speaks
 COMMAND_LINE = "(command line)"
 IN_CODE = "(given in code)"
 USUAL_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ")
@@ -38,12 +38,21 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     terminate_s: Seconds = 0.5  # between SIGTERM and SIGKILL
     reap_s: Seconds = 2.0  # for the kernel to take it away after SIGKILL
     line_bytes: Count = 1_048_576  # one protocol line, either way
+    frame_bytes: Annotated[int, Meta(gt=0, le=10_485_760)] = 10_485_760  # one binary frame, either way
     stderr_bytes: Count = 65_536  # of stderr kept for the autopsy
     memory_mb: Count | None = None
     cpu_s: Count | None = None
     open_files: Count | None = None
     processes: Count | None = None
     file_mb: Count | None = None
+
+
+class HookLimits(Limits, frozen=True, forbid_unknown_fields=True):
+    """The same, with what is usual for `hook`: a provider works longer, and is let go more patiently."""
+
+    timeout_s: Seconds = 30.0  # each hook
+    handshake_s: Seconds = 5.0
+    teardown_s: Seconds = 5.0
 
 
 class Environment(Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +69,16 @@ class ExecuteOptions(Struct, frozen=True, forbid_unknown_fields=True):
     strict: bool = False  # bytes after the answer fail the call instead of being a warning
 
 
+class HookOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What only the `hook` contract knows."""
+
+    # What it is asked for, in this order; empty: what it declares, or Plan and Generate as usual.
+    phases: tuple[Literal["detect", "plan", "generate", "validate", "preflight"], ...] = ()
+
+
+_USUAL = Limits()
+
+
 class Binding(Struct, frozen=True):
     """A plugin as the host knows it."""
 
@@ -72,12 +91,17 @@ class Binding(Struct, frozen=True):
     description: str = ""
     allow: tuple[str, ...] = ()
     environment: Environment = Environment()
-    limits: Limits = Limits()
+    limits: Limits = _USUAL
     survivors: Literal["end", "allow"] = "end"
     execute: ExecuteOptions = ExecuteOptions()
+    hook: HookOptions = HookOptions()
     writable: tuple[Path, ...] | None = (
         None  # it can write below these paths only; None: wherever its user can
     )
+
+    def __post_init__(self) -> None:
+        if self.contract == "hook" and self.limits is _USUAL:  # nobody has said anything about limits
+            msgspec.structs.force_setattr(self, "limits", HookLimits())
 
     @property
     def reference(self) -> str:
@@ -102,12 +126,17 @@ class _Capabilities(Struct, forbid_unknown_fields=True):
     allow: list[str] = []
 
 
-class _Document(Struct, forbid_unknown_fields=True):
+class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     plugin: _Plugin
     capabilities: _Capabilities = field(default_factory=_Capabilities)
     environment: Environment = Environment()
     limits: Limits = Limits()
     execute: ExecuteOptions = ExecuteOptions()
+    hook: HookOptions = HookOptions()
+
+
+class _HookDocument(_Document, frozen=True, forbid_unknown_fields=True):
+    limits: HookLimits = HookLimits()
 
 
 def read(path: Path) -> Binding:
@@ -120,12 +149,18 @@ def read(path: Path) -> Binding:
         remedy = f"To run it as a plugin: --contract execute -- {shlex.quote(str(path))}"
         raise ManifestError(str(path), "", f"this is no binding, such as a {FILE_NAME}", remedy)
     file = path / FILE_NAME if is_directory else path
-    return _bind(document.read(file, _Document), file.absolute().parent, str(file))
+    found = document.read(file, _Document)
+    if found.plugin.contract == "hook":
+        found = document.read(file, _HookDocument)
+    return _bind(found, file.absolute().parent, str(file))
 
 
 def parse(text: str, directory: Path, source: str = FILE_NAME) -> Binding:
     """Return the binding in *text*, as if it were a file in *directory*. Raises ManifestError."""
-    return _bind(document.parse(text, source, _Document), directory, source)
+    found = document.parse(text, source, _Document)
+    if found.plugin.contract == "hook":
+        found = document.parse(text, source, _HookDocument)
+    return _bind(found, directory, source)
 
 
 def of_command(
@@ -159,6 +194,7 @@ def _bind(found: _Document, directory: Path, source: str) -> Binding:
         limits=found.limits,
         survivors=found.plugin.survivors,
         execute=found.execute,
+        hook=found.hook,
     )
     check(binding)
     return binding
@@ -202,10 +238,26 @@ def check(binding: Binding, *, named: bool = True) -> None:
 
 def _check_types(binding: Binding, wrong: Callable[[str, str, str], ManifestError]) -> None:
     """Hold a binding that was made in code to the same rules as one from a file."""
-    for part in (binding.limits, binding.environment, binding.execute):
+    for part in (binding.limits, binding.environment, binding.execute, binding.hook):
         try:
             msgspec.convert(msgspec.to_builtins(part), type(part))
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             raise wrong(type(part).__name__.lower(), str(error), "Give it what is expected") from error
+    problem = _flaw_of_phases(binding.hook.phases)
+    if problem is not None:
+        raise wrong("hook.phases", problem, 'Use for example phases = ["plan", "generate"]')
     if binding.survivors not in ("end", "allow"):
         raise wrong("plugin.survivors", f"{binding.survivors!r}", 'Use "end" or "allow"')
+
+
+_PHASES = ("detect", "plan", "generate", "validate", "preflight")  # in the order of a round
+
+
+def _flaw_of_phases(phases: tuple[str, ...]) -> str | None:
+    if len(set(phases)) != len(phases):
+        return "a phase is named twice"
+    if "preflight" in phases and len(phases) > 1:
+        return "preflight shares its process with no other phase"
+    if list(phases) != sorted(phases, key=_PHASES.index):
+        return f"a round goes in this order: {', '.join(_PHASES[:4])}"
+    return None

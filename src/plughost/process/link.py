@@ -106,7 +106,8 @@ class Link:
         self._writing = False
         self._ending_input = False  # stdin is closed when all is written
         self._open = {Channel.STDOUT, Channel.STDERR}
-        self._frames: deque[WireFrame] = deque(maxlen=FRAMES_KEPT)
+        # Direction, size and beginning of each; made readable only if somebody has to read them.
+        self._frames: deque[tuple[str, int, bytes]] = deque(maxlen=FRAMES_KEPT)
         self._survivors: tuple[Survivor, ...] = ()
         self._unread = 0
 
@@ -132,6 +133,11 @@ class Link:
     def on_writable(self) -> None:
         self._flush()
         self.pump()
+
+    def hear(self) -> None:
+        """Hear what has arrived, before something new is said: what came unasked must not pass for an answer."""
+        if not self.finished and self._read(Channel.STDOUT):
+            self.pump()
 
     def on_exit(self) -> None:
         """The process may have ended: look."""
@@ -163,9 +169,13 @@ class Link:
     def next_deadline(self) -> float | None:
         if self.finished:
             return None
-        polling = None if self.process.exit_fd is not None else self._clock() + EXIT_POLL_S
-        until = (self._ladder.next_deadline(), self.session.next_deadline(), polling)
-        return min((at for at in until if at is not None), default=None)
+        at, rung_at = self.session.next_deadline(), self._ladder.next_deadline()
+        if rung_at is not None and (at is None or rung_at < at):
+            at = rung_at
+        if self.process.exit_fd is None:
+            polling = self._clock() + EXIT_POLL_S
+            return polling if at is None else min(at, polling)
+        return at
 
     def evidence(self) -> Evidence:
         """Return what is known about the process, for the autopsy."""
@@ -174,7 +184,9 @@ class Link:
             exit=self.exit_status,
             rung=self._ladder.rung.value if by_us and self._ladder.rung is not None else None,
             stderr_tail=self._stderr.tail(),
-            frames=tuple(self._frames),
+            frames=tuple(
+                WireFrame(way, size, printable(head).replace("\n", "\\n")) for way, size, head in self._frames
+            ),
             survivors=self._survivors,
             unread=self._unread,
             command=self.process.command,
@@ -194,7 +206,7 @@ class Link:
     def _obey(self, event: Event) -> None:
         match event:
             case FramePassed(direction, frame):
-                self._frames.append(WireFrame(direction, len(frame), printable(frame[:FRAME_HEAD])))
+                self._frames.append((direction, len(frame), frame[:FRAME_HEAD]))
                 self._note_memory()
             case EndWanted(rung):
                 stepped = self._ladder.begin(rung, self._clock())

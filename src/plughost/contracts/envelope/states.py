@@ -6,12 +6,11 @@ The exit is half of the answer. A worker that asks for input ends too: the next 
 
 from __future__ import annotations
 
-from enum import Enum
-
+from ..base import Word
 from ..conversation import Speaker
 
 
-class State(Enum):
+class State(Word):
     """Where a conversation is."""
 
     STARTED = "started"
@@ -22,7 +21,7 @@ class State(Enum):
     FAILED = "failed"
 
 
-class Said(Enum):
+class Said(Word):
     """What can happen in a conversation."""
 
     REQUEST = "request"

@@ -6,12 +6,11 @@ and exits. Whatever is not in the table ends it in FAILED.
 
 from __future__ import annotations
 
-from enum import Enum
-
+from ..base import Word
 from ..conversation import Speaker
 
 
-class State(Enum):
+class State(Word):
     """Where a conversation is."""
 
     STARTED = "started"
@@ -24,7 +23,7 @@ class State(Enum):
     FAILED = "failed"
 
 
-class Said(Enum):
+class Said(Word):
     """What can happen in a conversation."""
 
     HANDSHAKE = "handshake"

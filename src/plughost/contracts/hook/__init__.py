@@ -1,0 +1,1 @@
+"""The `hook` contract: providers that generate files, in length-prefixed protobuf. See SPEC.md."""

@@ -1,0 +1,1 @@
+"""Runs of `hook` plugins: many providers at once, one after the other through their phases, and files at the end."""

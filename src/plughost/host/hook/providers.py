@@ -1,0 +1,229 @@
+"""A hook plugin as an application holds it: one process, asked as often as it likes. Async and blocking.
+
+Both are thin: which phase is due is known to the session, how to wait to the rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from google.protobuf.message import Message
+from plughost_sdk import hook_messages as wire
+
+from ...contracts.hook import host as hook
+from ...contracts.hook.messages import Phase
+from ...errors import HostClosed
+from ...failures import PluginFailure
+from .asyncio_rounds import AsyncioRounds
+from .blocking_rounds import BlockingRounds
+from .steps import HookLink
+
+M = TypeVar("M", bound=Message)
+
+
+class _Connected:
+    """What both kinds of handle know about their process."""
+
+    def __init__(self, link: HookLink, forget: Callable[[], None]) -> None:
+        info, place = link.conversation.info, link.conversation.place
+        assert info is not None
+        assert place is not None
+        self.info: wire.PluginInfo = info
+        self.phases: tuple[Phase, ...] = place.phases
+        self.warnings: tuple[str, ...] = ()  # about its end, once it is closed
+        self._link = link
+        self._forget = forget
+        self._closed = False
+        self._failed = False  # and whoever asked was told
+
+    @property
+    def name(self) -> str:
+        """What the plugin calls itself."""
+        return self.info.name
+
+    @property
+    def due(self) -> Phase:
+        """The phase that must be asked for next."""
+        place = self._link.conversation.place
+        assert place is not None
+        return place.due
+
+    def timings_ms(self) -> dict[str, float]:
+        """Return how long its start, its handshake, its last hook and its end took, as far as they are over."""
+        return hook.timings(self._link.conversation)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise HostClosed(f"{self.name} is closed")
+
+    def _told(self, failure: PluginFailure) -> PluginFailure | HostClosed:
+        """Return what to raise for *failure*, once: whoever closes a handle has not to hear of it again."""
+        self._failed = True
+        return HostClosed(f"{self.name} was closed during the call") if self._closed else failure
+
+    def _gone(self) -> None:
+        self._closed = True
+        self._forget()
+        if self._link.finished and self._link.conversation.fault is None:
+            self.warnings = hook.warnings(self._link.evidence())
+
+
+class AsyncProvider(_Connected):
+    """A plugin of the `hook` contract, by way of `Host.connect`. One request at a time, each phase in its turn."""
+
+    def __init__(self, rounds: AsyncioRounds, link: HookLink, forget: Callable[[], None]) -> None:
+        super().__init__(link, forget)
+        self._rounds = rounds
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await (self.close() if error is None else self.abort())
+
+    async def ask(self, phase: Phase | str, request: Message, *, timeout: float | None = None) -> Message:
+        """Send *request* and return the result.
+
+        *timeout* is in seconds; the binding's `timeout_s` otherwise. Raises PluginFailure, after which the process
+        is gone; LocalProtocolError if it is not the phase's turn or the request cannot be sent; HostClosed.
+        """
+        self._check_open()
+        ready = hook.ask(self._link.binding, Phase(phase), request, timeout)
+        hook.check_turn(self._link.conversation, ready)
+        try:
+            return (await self._rounds.ask([(self._link, ready)], timeout))[0]
+        except PluginFailure as failure:
+            raise self._told(failure) from failure.__cause__
+
+    async def detect(self, request: wire.DetectRequest, *, timeout: float | None = None) -> wire.DetectResult:
+        """Ask what the plugin sees in a repository. Raises like `ask`."""
+        return _as(wire.DetectResult, await self.ask(Phase.DETECT, request, timeout=timeout))
+
+    async def plan(self, request: wire.PlanRequest, *, timeout: float | None = None) -> wire.PlanResult:
+        """Ask which resources the plugin would make. Raises like `ask`."""
+        return _as(wire.PlanResult, await self.ask(Phase.PLAN, request, timeout=timeout))
+
+    async def generate(
+        self, request: wire.GenerateRequest, *, timeout: float | None = None
+    ) -> wire.GenerateResult:
+        """Ask for fragments of files. Raises like `ask`."""
+        return _as(wire.GenerateResult, await self.ask(Phase.GENERATE, request, timeout=timeout))
+
+    async def validate(
+        self, request: wire.ValidateRequest, *, timeout: float | None = None
+    ) -> wire.ValidateResult:
+        """Ask what is wrong with rendered files. Raises like `ask`."""
+        return _as(wire.ValidateResult, await self.ask(Phase.VALIDATE, request, timeout=timeout))
+
+    async def preflight(
+        self, request: wire.PreflightRequest, *, timeout: float | None = None
+    ) -> wire.PreflightResult:
+        """Ask whether a job should run. Raises like `ask`; the process must be connected for preflight alone."""
+        return _as(wire.PreflightResult, await self.ask(Phase.PREFLIGHT, request, timeout=timeout))
+
+    async def close(self) -> None:
+        """Close its input, and wait until it is gone. Idempotent; bounded.
+
+        Raises PluginFailure if it wrote what nobody asked for. How else it ended is in `warnings`.
+        """
+        if not self._closed:
+            self._closed = True
+            try:
+                if not self._failed:
+                    await self._rounds.retire([self._link])
+            except HostClosed:
+                pass  # then it is gone already
+            finally:
+                self._gone()
+
+    async def abort(self) -> None:
+        """End the process at once; whoever waits for it gets HostClosed. Idempotent; bounded."""
+        self._closed = True
+        await self._rounds.end()
+        self._gone()
+
+
+class BlockingProvider(_Connected):
+    """A plugin of the `hook` contract, by way of `Host.connect`. One request at a time, each phase in its turn."""
+
+    def __init__(self, rounds: BlockingRounds, link: HookLink, forget: Callable[[], None]) -> None:
+        super().__init__(link, forget)
+        self._rounds = rounds
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.abort()
+
+    def ask(self, phase: Phase | str, request: Message, *, timeout: float | None = None) -> Message:
+        """Send *request* and return the result.
+
+        *timeout* is in seconds; the binding's `timeout_s` otherwise. Raises PluginFailure, after which the process
+        is gone; LocalProtocolError if it is not the phase's turn or the request cannot be sent; HostClosed.
+        """
+        self._check_open()
+        ready = hook.ask(self._link.binding, Phase(phase), request, timeout)
+        hook.check_turn(self._link.conversation, ready)
+        try:
+            return self._rounds.ask([(self._link, ready)], timeout)[0]
+        except PluginFailure as failure:
+            raise self._told(failure) from failure.__cause__
+
+    def detect(self, request: wire.DetectRequest, *, timeout: float | None = None) -> wire.DetectResult:
+        """Ask what the plugin sees in a repository. Raises like `ask`."""
+        return _as(wire.DetectResult, self.ask(Phase.DETECT, request, timeout=timeout))
+
+    def plan(self, request: wire.PlanRequest, *, timeout: float | None = None) -> wire.PlanResult:
+        """Ask which resources the plugin would make. Raises like `ask`."""
+        return _as(wire.PlanResult, self.ask(Phase.PLAN, request, timeout=timeout))
+
+    def generate(self, request: wire.GenerateRequest, *, timeout: float | None = None) -> wire.GenerateResult:
+        """Ask for fragments of files. Raises like `ask`."""
+        return _as(wire.GenerateResult, self.ask(Phase.GENERATE, request, timeout=timeout))
+
+    def validate(self, request: wire.ValidateRequest, *, timeout: float | None = None) -> wire.ValidateResult:
+        """Ask what is wrong with rendered files. Raises like `ask`."""
+        return _as(wire.ValidateResult, self.ask(Phase.VALIDATE, request, timeout=timeout))
+
+    def preflight(
+        self, request: wire.PreflightRequest, *, timeout: float | None = None
+    ) -> wire.PreflightResult:
+        """Ask whether a job should run. Raises like `ask`; the process must be connected for preflight alone."""
+        return _as(wire.PreflightResult, self.ask(Phase.PREFLIGHT, request, timeout=timeout))
+
+    def close(self) -> None:
+        """Close its input, and wait until it is gone. Idempotent; bounded.
+
+        Raises PluginFailure if it wrote what nobody asked for. How else it ended is in `warnings`.
+        """
+        if not self._closed:
+            self._closed = True
+            try:
+                if not self._failed:
+                    self._rounds.retire([self._link])
+            except HostClosed:
+                pass  # then it is gone already
+            finally:
+                self._gone()
+
+    def abort(self) -> None:
+        """End the process at once, from any thread; whoever waits for it gets HostClosed. Idempotent; bounded."""
+        self._closed = True
+        limits = self._link.binding.limits
+        self._rounds.abort(limits.reap_s + limits.terminate_s)
+        self._gone()
+
+
+def _as(kind: type[M], message: Message) -> M:
+    assert isinstance(message, kind)
+    return message
