@@ -35,7 +35,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lock = tmp_path_factory.getbasetemp().parent / "examples.lock"
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        subprocess.run([EXAMPLES / "build"], check=True, capture_output=True, timeout=600)
+        names = ("greeter-c", "greeter-go", "greeter-rust")
+        subprocess.run([EXAMPLES / "build", *names], check=True, capture_output=True, timeout=600)
     return EXAMPLES / "execute"
 
 

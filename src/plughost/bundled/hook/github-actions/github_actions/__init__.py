@@ -1,0 +1,1 @@
+"""GitHub Actions workflows from the schema that a `hook` host sends."""

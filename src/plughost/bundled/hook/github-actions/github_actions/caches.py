@@ -1,0 +1,96 @@
+"""Steps that restore and save caches to those of actions/cache. Keys come from the step, else from the schema."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from plughost_sdk.hook_messages import CigenSchema, RestoreCacheStep, SaveCacheStep
+
+from .notes import Notes
+from .paths import hash_files, is_path, resolve
+from .yaml_reader import read
+
+_OS = "${{ runner.os }}"
+_TEMPLATE = re.compile(r"(?<!\$)\{\{\s*(.*?)\s*\}\}")
+_CHECKSUM = re.compile(r"""checksum\s*\(?\s*(["'])(.+?)\1\s*\)?""")
+_KNOWN = {
+    "arch": "runner.arch",
+    ".Branch": "github.ref_name",
+    ".Revision": "github.sha",
+    "runner.os": "runner.os",
+}
+
+Mapping = dict[str, Any]
+
+
+def restore(step: RestoreCacheStep, schema: CigenSchema, notes: Notes) -> list[Mapping]:
+    """Return the step that restores, or none if the schema does not say what."""
+    keys = [key for key in (step.key, *step.keys) if key]
+    key = _key(step.name, keys[0] if keys else "", schema)
+    paths = _paths(step.name, [], dict(step.extra), schema)
+    if not key or not paths:
+        return _unknown("restore_cache", step.name, notes)
+    more = {"path": "\n".join(paths), "key": key}
+    fallbacks = [_templates(each) for each in (*keys[1:], *step.restore_keys)] or _beginnings(keys, key)
+    if fallbacks:
+        more["restore-keys"] = "\n".join(fallbacks)
+    return [{"name": f"Restore cache {step.name}".strip(), "uses": "actions/cache/restore@v4", "with": more}]
+
+
+def save(step: SaveCacheStep, schema: CigenSchema, notes: Notes) -> list[Mapping]:
+    """Return the step that saves, or none if the schema does not say what."""
+    key = _key(step.name, step.key, schema)
+    paths = _paths(step.name, list(step.paths), dict(step.extra), schema)
+    if not key or not paths:
+        return _unknown("save_cache", step.name, notes)
+    more = {"path": "\n".join(paths), "key": key}
+    return [{"name": f"Save cache {step.name}".strip(), "uses": "actions/cache/save@v4", "with": more}]
+
+
+def _key(name: str, given: str, schema: CigenSchema) -> str:
+    if given:
+        return _templates(given)
+    if name not in schema.caches:
+        return ""
+    parts = [_part(each, schema) for each in schema.caches[name].key_parts]
+    # What changes most comes last, so that the beginning of a key finds what is nearest to it.
+    return "-".join([name, _OS, *sorted(filter(None, parts), key=lambda part: "hashFiles(" in part)])
+
+
+def _part(part: str, schema: CigenSchema) -> str:
+    if part.startswith("@") or is_path(part):
+        return f"${{{{ {hash_files(resolve([part], schema))} }}}}"
+    text = _templates(part)
+    return "" if text == _OS else text  # every key begins with it already
+
+
+def _templates(text: str) -> str:
+    """Return *text* with the placeholders that other systems have for keys in GitHub's spelling."""
+    return _TEMPLATE.sub(_template, text)
+
+
+def _template(found: re.Match[str]) -> str:
+    if checksum := _CHECKSUM.fullmatch(found[1]):
+        return f"${{{{ {hash_files([checksum[2]])} }}}}"
+    return f"${{{{ {_KNOWN[found[1]]} }}}}" if found[1] in _KNOWN else found[0]
+
+
+def _beginnings(given: list[str], key: str) -> list[str]:
+    """Return the key without its hashes, which are what changes; not for a key that was given."""
+    start, found, _ = key.partition("${{ hashFiles(")
+    return [start] if found and not given else []
+
+
+def _paths(name: str, given: list[str], extra: dict[str, str], schema: CigenSchema) -> list[str]:
+    for key in ("paths", "path"):
+        if not given and key in extra:
+            value = read(extra[key])
+            given = [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    return given or (list(schema.caches[name].paths) if name in schema.caches else [])
+
+
+def _unknown(kind: str, name: str, notes: Notes) -> list[Mapping]:
+    hint = "Define it under `caches` with paths and key_parts, or give the step a key and paths"
+    notes.warning("GITHUB_CACHE", f"{kind} {name!r} has no key or no paths; it is left out", hint)
+    return []

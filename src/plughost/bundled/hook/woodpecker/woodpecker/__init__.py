@@ -1,0 +1,1 @@
+"""Woodpecker workflows from the schema that a `hook` host sends."""
