@@ -56,7 +56,11 @@ def examine(binding: Binding) -> Iterator[Finding]:
         if binding.contract == "envelope":
             yield from _envelope(binding)
             return
-        yield from _script(binding)
+        script = list(_script(binding))
+        yield from script
+        if binding.contract == "hook":
+            yield from _hook(binding, launcher) if not script else ()
+            return
         behaviour = list(_behaviour(binding, launcher))
         yield from behaviour
     finally:
@@ -69,6 +73,12 @@ def _envelope(binding: Binding) -> Iterator[Finding]:
     from . import envelope_doctor  # it needs what is defined here
 
     yield from envelope_doctor.examine(binding)
+
+
+def _hook(binding: Binding, launcher: LocalLauncher) -> Iterator[Finding]:
+    from . import hook_doctor  # it needs what is defined here
+
+    yield from hook_doctor.examine(binding, launcher)
 
 
 def system() -> Iterator[Finding]:

@@ -144,8 +144,9 @@ class Probe:
 
     def _bury(self) -> None:
         for channel in (Channel.STDOUT, Channel.STDERR):
-            while len(self.stdout) < COLLECT_LIMIT and self._read(channel):
-                pass
+            read = 0
+            while read < COLLECT_LIMIT and (count := self._read(channel)):
+                read += count  # bounded: a grandchild may go on writing for ever
         self.process.find_survivors(held=not self.eof)
         self.exit = self.process.reap()
         self.eof = True

@@ -24,12 +24,13 @@ def assert_conforms(
     against: str | os.PathLike[str] | None = None,
     variables: Mapping[str, Any] | None = None,
     answers: Mapping[str, Any] | None = None,
+    schema: str | os.PathLike[str] | None = None,
 ) -> None:
     """Check *plugin* against its whole contract. Raises AssertionError that lists what it breaks.
 
     *tool* and *input* are for an `execute` plugin. An `envelope` plugin works on copies of the directory *against*,
-    or on samples; it is told *variables*, and *answers* by field id if it asks. Raises TreeError if *against* cannot
-    be used.
+    or on samples; it is told *variables*, and *answers* by field id if it asks. A `hook` plugin is asked about the
+    pipeline file *schema*, or a small one. Raises TreeError if *against* cannot be used, ManifestError for *schema*.
     """
     from ..conformance.report import Status
 
@@ -38,6 +39,8 @@ def assert_conforms(
     try:
         if binding.contract == "envelope":
             report = _examine_envelope(binding, launcher, against, variables, answers)
+        elif binding.contract == "hook":
+            report = _examine_hook(binding, launcher, schema)
         else:
             report = _examine_execute(binding, launcher, tool, input)
     finally:
@@ -51,6 +54,13 @@ def _examine_execute(binding: Binding, launcher: Launcher, tool: str | None, inp
     from ..conformance.execute import Examination, examine
 
     return examine(Examination(binding, launcher, tool, input))
+
+
+def _examine_hook(binding: Binding, launcher: Launcher, schema: str | os.PathLike[str] | None) -> Report:
+    from .. import pipeline
+    from ..conformance import hook
+
+    return hook.check(binding, launcher, schema=pipeline.read(Path(schema)) if schema is not None else None)
 
 
 def _examine_envelope(

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from ... import __version__
-from ...errors import LocalProtocolError, ManifestError, PlughostError, TreeError
+from ...errors import FragmentError, LocalProtocolError, ManifestError, PlughostError, TreeError
 from ...failures import EXPLANATIONS, PluginFailure
-from .terminal import EXIT_BINDING, EXIT_INTERNAL, Terminal
+from .terminal import EXIT_BINDING, EXIT_INTERNAL, EXIT_REMOTE_ERROR, Terminal
 
 # Name -> what it does, in the order of a newcomer's day. The help of each command is in its own file.
 COMMANDS = {
@@ -23,6 +23,8 @@ COMMANDS = {
     "describe": "Shake hands with a plugin and show what it says about itself.",
     "call": "Call a tool of an `execute` plugin.",
     "transform": "Run envelope plugins over the files of a directory.",
+    "generate": "Run hook providers over a pipeline file and write what they generate.",
+    "preflight": "Ask a hook plugin whether a job should run.",
     "check": "Check a plugin against its contract, clause by clause.",
     "lint": "Check an envelope plugin's manifest and sources, without running them.",
     "explain": "Say what a failure code means and what to do.",
@@ -139,6 +141,18 @@ def report(terminal: Terminal, error: PlughostError) -> int:
         if not terminal.as_json:
             terminal.error(f"{error.path}: {error.problem}", f"{error.remedy}.")
         return EXIT_BINDING
+    if isinstance(error, FragmentError):
+        detail = {
+            "plugin": error.plugin,
+            "path": error.path,
+            "problem": error.problem,
+            "remedy": error.remedy,
+        }
+        terminal.data({"ok": False, "fragment": detail})
+        if not terminal.as_json:
+            where = f"{error.plugin}: {error.path}" if error.path else error.plugin
+            terminal.error(f"{where}: {error.problem}", f"{error.remedy}. Nothing was written.")
+        return EXIT_REMOTE_ERROR
     terminal.data({"ok": False, "problem": str(error)})
     if not terminal.as_json:
         terminal.error(str(error))

@@ -20,6 +20,7 @@ MARKS = {"passed": "pass", "failed": "FAIL", "skipped": "skip"}
 OWN_OPTIONS = {
     "execute": {"tool": "--tool", "input_text": "--input", "no_call": "--no-call"},
     "envelope": {"against": "--against", "variables": "--var", "answers": "--answer"},
+    "hook": {"schema": "--schema", "no_large": "--no-large"},
 }
 
 
@@ -42,6 +43,13 @@ OWN_OPTIONS = {
     "--answer", "answers", multiple=True, metavar="KEY=VALUE", help="envelope: answer this field if it asks."
 )
 @click.option(
+    "--schema",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="hook: ask it about this pipeline file; about a small one otherwise.",
+)
+@click.option("--no-large", is_flag=True, help="hook: send no requests of the greatest length.")
+@click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write JUnit XML."
 )
 @options.as_json
@@ -56,14 +64,17 @@ def command(
     against: Path | None,
     variables: tuple[str, ...],
     answers: tuple[str, ...],
+    schema: Path | None,
+    no_large: bool,
     junit: Path | None,
     as_json: bool,
 ) -> None:
     """Run PLUGIN through every clause of its contract that a plugin can break, and report each.
 
-    It starts the plugin ten to twenty times. An execute plugin is really called: choose a harmless tool with
+    It starts the plugin ten to thirty times. An execute plugin is really called: choose a harmless tool with
     --tool. An envelope plugin works on files in temporary directories; where the kernel can, it is kept from
-    writing anywhere else. Exit status: 0 if no clause is broken, 1 otherwise.
+    writing anywhere else. What a hook plugin generates is looked at, and written nowhere. Exit status: 0 if no
+    clause is broken, 1 otherwise.
     """
     from ....contracts.outcome import launch_failure
     from ....errors import Unsupported
@@ -76,6 +87,8 @@ def command(
     try:
         if binding.contract == "envelope":
             report = _examine_envelope(binding, launcher, against, variables, answers)
+        elif binding.contract == "hook":
+            report = _examine_hook(binding, launcher, schema, large=not no_large)
         else:
             report = _examine_execute(binding, launcher, tool, input_text, call=not no_call)
     except (OSError, Unsupported) as error:
@@ -106,6 +119,14 @@ def _examine_execute(
 
     input = options.parse_json(input_text) if input_text is not None else None
     return examine(Examination(binding, launcher, tool, input, call=call))
+
+
+def _examine_hook(binding: Binding, launcher: Launcher, schema: Path | None, *, large: bool) -> Report:
+    from .... import pipeline
+    from ....conformance import hook
+
+    read = pipeline.read(schema) if schema is not None else None
+    return hook.check(binding, launcher, schema=read, large=large)
 
 
 def _examine_envelope(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 BUNDLED = Path(__file__).parents[3] / "bundled"
 WIDTH = 92  # characters of a frame that are shown
+WORKFLOW = ".github/workflows/ci.yml"
+WORKFLOW_LINES = 36  # of it that are shown
 
 
 @click.command("demo", short_help="Run one bundled plugin of each contract and show what came back.")
@@ -24,10 +26,10 @@ WIDTH = 92  # characters of a frame that are shown
 def command(as_json: bool) -> None:
     """Launch the bundled plugins, talk to them, end them, and show what passed and how long it took."""
     terminal = Terminal(as_json=as_json)
-    shown = {"execute": _execute(terminal), "envelope": _envelope(terminal)}
+    shown = {"execute": _execute(terminal), "envelope": _envelope(terminal), "hook": _hook(terminal)}
     terminal.data({"ok": True, "contracts": shown})
     terminal.text(
-        "\nNext: `plughost new execute my-plugin` or `plughost new envelope my-plugin` makes one of your own."
+        "\nNext: `plughost new execute my-plugin`, or `envelope` or `hook` instead, makes one of your own."
     )
 
 
@@ -128,6 +130,42 @@ def _envelope(terminal: Terminal) -> dict[str, Any]:
         )
         terminal.text(f"  {kept}; the record is .exlab-wizard/creation.json")
         return {"result": result.to_dict(), "cells": changed}
+
+
+def _hook(terminal: Terminal) -> dict[str, Any]:
+    """Generate workflows for two services from one pipeline file, and show one of them."""
+    import tempfile
+
+    from ....blocking import Host
+
+    terminal.heading("\nhook: two providers generate files from one pipeline file, at the same time")
+    providers = BUNDLED / "hook"
+    with tempfile.TemporaryDirectory(prefix="plughost-demo-") as place, Host() as host:
+        generation = host.generate(
+            [providers / "github-actions", providers / "woodpecker"], providers / "cigen.yml", place
+        )
+        for report in generation.providers:
+            stages = ", ".join(f"{name} {ms:.1f}" for name, ms in report.timings_ms.items())
+            terminal.text(f"  {report.name} {report.version}, milliseconds: {stages}")
+        for change in generation.changes:
+            terminal.text(f"  {change.kind} {change.path}")
+        levels = [finding.level for finding in generation.diagnostics]
+        counted = ", ".join(f"{levels.count(level)} {level}" for level in sorted(set(levels)))
+        terminal.text(f"  they remark: {counted}" if counted else "  they have nothing to remark")
+        workflow = (Path(place) / WORKFLOW).read_text(encoding="utf-8")
+        terminal.text(f"  {WORKFLOW} begins:")
+        for line in workflow.splitlines()[:WORKFLOW_LINES]:
+            terminal.text(f"    {line}")
+        again = host.generate(
+            [providers / "github-actions", providers / "woodpecker"],
+            providers / "cigen.yml",
+            place,
+            write=False,
+        )
+        terminal.text(
+            f"    …\n  asked again, the files are up to date: {'yes' if again.up_to_date else 'no'}"
+        )
+        return {"result": generation.to_dict(), "workflow": workflow, "up_to_date": again.up_to_date}
 
 
 def _cells(directory: Path) -> dict[str, str]:

@@ -29,8 +29,8 @@ def command(
 ) -> None:
     """Start PLUGIN and show its manifest, its binding and how long that took.
 
-    An execute plugin shakes hands. An envelope plugin validates variables, those of --var and a made-up text for
-    each other one that it requires; what it objects to is shown, and the exit status is then 1.
+    An execute or hook plugin shakes hands. An envelope plugin validates variables, those of --var and a made-up text
+    for each other one that it requires; what it objects to is shown, and the exit status is then 1.
     """
     binding = options.bind(ctx, plugin, contract)
     terminal = Terminal(as_json=as_json)
@@ -40,6 +40,8 @@ def command(
         raise click.UsageError(
             f"--var is for plugins of the contract envelope; this one is {binding.contract}."
         )
+    elif binding.contract == "hook":
+        _describe_hook(terminal, binding)
     else:
         _describe_execute(terminal, binding)
 
@@ -81,6 +83,66 @@ def _describe_execute(terminal: Terminal, binding: Binding) -> None:
             "command": list(binding.command),
             "binding": binding.source,
             "timings_ms": {"total": round(took, 3)},
+        }
+    )
+
+
+def _describe_hook(terminal: Terminal, binding: Binding) -> None:
+    from ....blocking import Host
+    from ....contracts.hook import host as hook
+    from ....contracts.hook import rounds
+    from ....manifest.binding import COMMAND_LINE
+
+    with Host() as host, host.connect(binding) as provider:
+        provider.close()
+        info, asked, timings = provider.info, provider.phases, provider.timings_ms()
+    declared = rounds.declared(info)
+    usual = "" if declared is not None else " (usual)"
+    bare = "anything: a bare command has no list" if binding.source == COMMAND_LINE else ""
+    matrix = "native" if hook.wants_native_matrix(info) else "expanded"
+    terminal.heading(f"{info.name} {info.version}".strip())
+    if binding.description:
+        terminal.text(binding.description)
+    rows = {
+        "contract": f"{binding.contract} (protocol {info.protocol})",
+        "capabilities": ", ".join(info.capabilities) or "none declared",
+        "granted": ", ".join(binding.allow) or (bare or "nothing"),
+        "requires": ", ".join(info.requires) or "nothing",
+        "conflicts": ", ".join(info.conflicts_with) or "with nothing",
+        "phases": ", ".join(declared or asked) + usual,
+        "asked for": ", ".join(asked),
+        "matrix": f"{matrix}: {'as written' if matrix == 'native' else 'one job for each row'}",
+        "metadata": ", ".join(f"{key}={info.metadata[key]}" for key in sorted(info.metadata)) or "none",
+        "command": " ".join(binding.command),
+        "binding": binding.source,
+        "limits": f"{binding.limits.timeout_s:g} s a phase, {binding.limits.frame_bytes} bytes a message",
+        "took": ", ".join(f"{stage} {took:.1f} ms" for stage, took in timings.items()),
+    }
+    _rows(terminal, **rows)
+    for warning in provider.warnings:
+        terminal.text(f"    {one_line(warning)}")
+    terminal.data(
+        {
+            "ok": True,
+            "contract": binding.contract,
+            "info": {
+                "name": info.name,
+                "version": info.version,
+                "protocol": info.protocol,
+                "capabilities": list(info.capabilities),
+                "requires": list(info.requires),
+                "conflicts_with": list(info.conflicts_with),
+                "metadata": dict(sorted(info.metadata.items())),
+            },
+            "phases": list(declared or asked),
+            "phases_declared": declared is not None,
+            "asked_for": list(asked),
+            "matrix": matrix,
+            "granted": list(binding.allow),
+            "command": list(binding.command),
+            "binding": binding.source,
+            "timings_ms": timings,
+            "warnings": list(provider.warnings),
         }
     )
 

@@ -19,8 +19,12 @@ NEXT_STEPS = {
         "Check it:  plughost check @DIR@",
     ),
     "envelope": ("Check it:  plughost check @DIR@", "Lint it:   plughost lint @DIR@"),
+    "hook": (
+        "Run it:    plughost generate @DIR@ --schema @DIR@/sample.yml --dry-run",
+        "Check it:  plughost check @DIR@",
+    ),
 }
-RESERVED = ("plughost", "plughost-sdk", "test", "pytest")
+RESERVED = ("plughost", "plughost-sdk", "google", "test", "pytest")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
