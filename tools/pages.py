@@ -24,6 +24,7 @@ import msgspec
 from plughost.contracts.envelope import states as envelope_states
 from plughost.contracts.envelope.host import VALIDATION_CPU_S, VALIDATION_MEMORY_MB, VALIDATION_S
 from plughost.contracts.execute import states as execute_states
+from plughost.contracts.hook import states as hook_states
 from plughost.failures import EXPLANATIONS, FailureCode
 from plughost.frontends.cli.main import COMMANDS
 from plughost.frontends.cli.main import plughost as root
@@ -154,7 +155,8 @@ included.
 def states_page() -> str:
     """Return the state table of each contract, as a diagram and as a table."""
     head = generated(f"{CONTRACTS}/*/states.py") + _STATES_INTRODUCTION
-    return head + _states_section("execute", execute_states) + _states_section("envelope", envelope_states)
+    tables = {"execute": execute_states, "envelope": envelope_states, "hook": hook_states}
+    return head + "".join(_states_section(contract, states) for contract, states in tables.items())
 
 
 def _states_section(contract: str, states: ModuleType) -> str:
@@ -281,7 +283,7 @@ def record_schema() -> str:
 
 _MEANINGS = {
     "plugin.name": "the plugin's own name; its handshake must say the same",
-    "plugin.contract": "the contract it speaks: `execute`; for `envelope` there is [manifest.yml](manifest-yml.md)",
+    "plugin.contract": "`execute` or `hook`; for `envelope` there is [manifest.yml](manifest-yml.md)",
     "plugin.command": "the program and its arguments, never a shell line; see [below](#command)",
     "plugin.cwd": "the directory it runs in, relative to this file",
     "plugin.description": "one line for people",
@@ -289,13 +291,14 @@ _MEANINGS = {
     "capabilities.allow": "what the plugin may ask for; see [the guide](../guides/capabilities.md)",
     "environment.pass": "variables that it gets from the host's environment, where they are set",
     "environment.set": "variables that it is given",
-    "limits.timeout_s": "seconds for a whole call, from its start to its exit",
+    "limits.timeout_s": "seconds for a whole call, from its start to its exit; of `hook`, for each hook",
     "limits.launch_s": "seconds for the system to start the program",
     "limits.handshake_s": "seconds until the handshake is answered",
     "limits.teardown_s": "seconds to exit by itself after the answer",
     "limits.terminate_s": "seconds between SIGTERM and SIGKILL",
     "limits.reap_s": "seconds for the system to take it away after SIGKILL",
     "limits.line_bytes": "bytes of one protocol line, either way, its ending not counted",
+    "limits.frame_bytes": "bytes of one frame of `hook`, either way, its length not counted",
     "limits.stderr_bytes": "bytes of stderr that are kept for the autopsy",
     "limits.memory_mb": "MiB of memory; see [what is counted](../guides/limits-and-environment.md#memory)",
     "limits.cpu_s": "seconds of CPU time, of each process by itself",
@@ -304,6 +307,7 @@ _MEANINGS = {
     "limits.file_mb": "MiB of any one file it writes",
     "execute.spares": "processes kept started and shaken hands with; see [the guide](../guides/spares.md)",
     "execute.strict": "`true`: bytes on stdout after the answer fail the call instead of being a warning",
+    "hook.phases": "what it is asked for, in this order; empty: what it declares, or plan and generate",
 }
 
 _TYPE_NAMES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -372,8 +376,14 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
     if value is None:
         return "no limit"
-    return f"`{msgspec.json.encode(value).decode()}`"
+    shown = f"`{msgspec.json.encode(value).decode()}`"
+    usual = _HOOK_DEFAULTS.get(field.name, value)
+    return shown if usual == value else f"{shown}; `hook`: `{msgspec.json.encode(usual).decode()}`"
 
+
+_HOOK_DEFAULTS = {
+    name: getattr(binding.HookLimits(), name) for name in ("timeout_s", "handshake_s", "teardown_s")
+}
 
 # Writing and checking
 
@@ -385,6 +395,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "manifest-yml.md": manifest_page,
     "spec-envelope.md": partial(spec_page, "envelope"),
     "spec-execute.md": partial(spec_page, "execute"),
+    "spec-hook.md": partial(spec_page, "hook"),
     "states.md": states_page,
 }
 

@@ -1,7 +1,8 @@
 """Passes of envelope plugins over a small directory, by either host, on a host that is already there.
 
-Jobs are `HOST:TASK`. The directory is made anew before each pass, so that its record does not grow. A pass is
-over when `run_pass` has returned; the record was written before that, and is looked at afterwards.
+Jobs are `HOST:TASK`. The directory is made anew before each pass, so that its record does not grow; where a task
+says so, with the record that whoever makes a directory has begun. A pass is over when `run_pass` has returned; its
+record was written before that, and is looked at afterwards.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ ON_DISK = "/var/tmp"  # /tmp is memory on many systems, where bringing a record 
 BYSTANDERS = ("notes.txt", "plan.csv", "setup.ini")  # small files that are nobody's business
 CONTENT = b"a small file\n"
 RECORD = ".exlab-wizard/creation.json"
+BEGUN = b'{"schema_version": "1.8", "level": "run", "variables": {}, "plugins_applied": []}\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Task:
     files: tuple[str, ...] = ()  # beside the bystanders: one plugin appends to each
     jobs: int = 1
     attempts: int = 1  # of each plugin: workers that it takes
+    recorded: bool = False  # there is a record before the pass, begun by whoever made the directory
 
 
 Run = Callable[[Path, list[Path], Task], PassResult]
@@ -45,6 +48,7 @@ Run = Callable[[Path, list[Path], Task], PassResult]
 _THREE = tuple(f"measured{extension}" for extension in transformers.WAITERS.values())
 TASKS = {
     "no-op": Task(("no-op",)),
+    "no-op-recorded": Task(("no-op",), recorded=True),
     "one-file": Task(("appender",), ("measured.dat",)),
     "two-attempts": Task(("asker",), ("measured.dat",), attempts=2),
     "in-turn": Task(tuple(transformers.WAITERS), _THREE),
@@ -59,6 +63,9 @@ def measure(run: Run, home: Path, plugins: list[Path], task: Task) -> Marks:
     tree.mkdir()
     for name in BYSTANDERS + task.files:
         (tree / name).write_bytes(CONTENT)
+    if task.recorded:
+        (tree / RECORD).parent.mkdir()
+        (tree / RECORD).write_bytes(BEGUN)
     watch = Stopwatch()
     result = run(tree, plugins, task)
     watch.mark("gone")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..section import Section
-from . import big_tree, cold, crowd, envelope, framing, languages, long_lived, warm
+from . import big_tree, cold, crowd, envelope, framing, hook, languages, long_lived, warm
 
 
 def sections(idle: int, tree: big_tree.Size) -> list[Section]:
@@ -21,5 +21,9 @@ def sections(idle: int, tree: big_tree.Size) -> list[Section]:
         envelope.passes(),
         envelope.turns(),
         big_tree.snapshot(tree),
+        hook.messages(),
+        hook.sizes(),
+        hook.start(),
+        hook.parallel(),
         long_lived.calls(),
     ]

@@ -13,9 +13,11 @@ MODULE = "bench.drivers.passes"
 HOSTS = ("blocking", "asyncio")
 TASKS = {
     "no-op": "no-op pass",
+    "no-op-recorded": "no-op pass, with a record",
     "one-file": "pass over 1 file",
     "two-attempts": "1 file, two attempts",
 }
+NO_OPS = ("no-op", "no-op-recorded")
 TURNS = {"in-turn": "1 job", "at-once": "3 jobs"}
 
 _TWICE_PYTHON = Target(Kind.TIMES, 2, "python -c pass", PASS)
@@ -36,6 +38,7 @@ def passes() -> Section:
         notes=(
             "From the call to its return, on a host that is there. The record is on disk by then.",
             "The directory is made anew each time, with three small files that are not for the plugin.",
+            "With a record: one that whoever made the directory has begun; otherwise the pass begins it.",
             "A pass starts two processes at once, one to validate and one to work; an attempt more, one more.",
             "Workers are confined where the kernel can; latest.json says whether they were.",
         ),
@@ -67,7 +70,7 @@ def _contenders(*tasks: str, times: int = 3) -> tuple[Contender, ...]:
 
 
 def _pass(host: str, task: str) -> Row:
-    target = _TWICE_PYTHON if task == "no-op" else None
+    target = _TWICE_PYTHON if task in NO_OPS else None
     return Row(f"{host} host: {TASKS[task]}", _source(host, task), target, ours=True)
 
 
