@@ -8,9 +8,12 @@ throughput, so all links share one, set to the earliest deadline among them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from ..process.link import Link
+
+T = TypeVar("T")
 
 
 class AsyncioDriver:
@@ -110,3 +113,21 @@ class AsyncioDriver:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+async def to_the_end(work: Awaitable[T]) -> T:
+    """Await *work* to its end, and be cancelled only then."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+        except BaseException:  # noqa: S110  it is raised below, from the task itself
+            pass
+    if cancelled:
+        if not task.cancelled():
+            task.exception()  # or the loop complains that nobody has asked for it
+        raise asyncio.CancelledError
+    return task.result()

@@ -140,7 +140,6 @@ class Host:
         except BaseException:
             self._rounds.discard(rounds)
             raise
-        link.keeper = self
         return AsyncProvider(rounds, link, lambda: self._rounds.discard(rounds))
 
     async def generate(

@@ -146,7 +146,6 @@ class Host:
         except BaseException:
             self._rounds.discard(rounds)
             raise
-        link.keeper = self
         return BlockingProvider(rounds, link, lambda: self._rounds.discard(rounds))
 
     def generate(

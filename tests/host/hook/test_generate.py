@@ -401,6 +401,15 @@ def test_an_error_of_one_provider_keeps_the_files_of_the_others_from_being_writt
     assert [each.path for each in result.fragments] == ["ci.yml"]
 
 
+def test_what_comes_with_an_error_is_neither_judged_nor_combined_nor_validated(both: Lab) -> None:
+    result = generated(("../x", "x"), diagnostics=[diagnostic(ERROR)])
+    found = both.generate(both.play(*everything(generate=result, read=both.noting())))
+    assert found.failed
+    assert [each.path for each in found.fragments] == ["../x"]
+    assert (found.outputs, found.changes) == ((), ())
+    assert len(both.heard()) == 3
+
+
 def test_all_diagnostics_are_shown_in_the_order_in_which_they_came(both: Lab) -> None:
     words = everything(
         detect=wire.DetectResult(diagnostics=[diagnostic(INFO, "1"), diagnostic(INFO, "2")]),

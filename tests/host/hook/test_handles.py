@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -184,15 +185,36 @@ def test_a_failure_that_nobody_has_heard_of_is_told_by_close(both: Lab) -> None:
 
 
 @pytest.mark.requirement("hook:failure:exit-before-answer")
-def test_one_that_ended_while_idle_has_crashed_also_for_close(both: Lab) -> None:
+def test_one_that_ended_while_idle_has_crashed_for_whoever_asks(both: Lab) -> None:
     go = both.pipe("go")
     provider = both.connect(both.play(*SHAKE, f"await:{go}", "exit:0"))
     go.write_text("go")
     assert gone(both.spawned()[0])
     with pytest.raises(PluginFailure) as caught:
-        provider.close()
+        provider.ask("generate")
     assert (caught.value.code, caught.value.stage) == (FailureCode.CRASHED, Stage.IDLE)
     provider.close()
+
+
+@pytest.mark.requirement("hook:exit:gone")
+@pytest.mark.parametrize("status", [0, 3])
+def test_one_that_ended_while_idle_has_only_gone_early_for_whoever_lets_it_go(status: int, both: Lab) -> None:
+    go = both.pipe("go")
+    provider = both.connect(both.play(*SHAKE, f"await:{go}", f"exit:{status}"))
+    go.write_text("go")
+    assert gone(both.spawned()[0])
+    provider.close()
+    assert len(provider.warnings) == (1 if status else 0)
+
+
+def test_a_host_that_is_dropped_with_a_provider_still_running_says_so(lab: Lab) -> None:
+    host = plughost.blocking.Host()
+    provider = host.connect(lab.play(*SHAKE, "stay"))
+    pid = provider._link.process.pid
+    with pytest.warns(ResourceWarning):  # noqa: PT031  the collector is what warns
+        del provider, host
+        gc.collect()
+    assert gone(pid)
 
 
 # Closing

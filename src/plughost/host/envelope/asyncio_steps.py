@@ -13,7 +13,7 @@ from ...contracts.base import Rung
 from ...contracts.envelope import host as envelope
 from ...contracts.envelope.session import EnvelopeSession
 from ...failures import PluginFailure
-from ..asyncio_driver import AsyncioDriver
+from ..asyncio_driver import AsyncioDriver, to_the_end
 from ..engine import Engine
 from .options import Answers, AsyncAsk, PassOptions, Question
 from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
@@ -111,7 +111,7 @@ class AsyncioSteps:
 
     async def _gone(self, link: WorkerLink) -> None:
         """Wait for a worker to be gone, however often we are cancelled: the ladder bounds it."""
-        await _stubbornly(self._driver.until(link, lambda: link.finished))
+        await to_the_end(self._driver.until(link, lambda: link.finished))
 
     async def _end_all(self) -> None:
         """Kill what is left. Whoever cancels us meanwhile need not: we are ending."""
@@ -123,7 +123,7 @@ class AsyncioSteps:
 
     async def _work(self, what: Callable[[], Any]) -> Any:
         """Do it in a thread. It cannot be stopped in the middle: whoever cancels waits for its end."""
-        return await _stubbornly(asyncio.to_thread(what))
+        return await to_the_end(asyncio.to_thread(what))
 
     async def _put(self, question: Question) -> Answers:
         assert self._ask is not None, "a pass that is not interactive asks nothing"
@@ -155,22 +155,4 @@ async def cancel(task: asyncio.Task[Any]) -> None:
     """Cancel *task*, and wait until it has put things right, however often we are cancelled ourselves."""
     task.cancel()
     with suppress(BaseException):  # whoever awaits the task is told
-        await _stubbornly(task)
-
-
-async def _stubbornly(work: Any) -> Any:
-    """Await *work* to its end, and be cancelled only then."""
-    task = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            cancelled = True
-        except BaseException:  # noqa: S110  it is raised below, from the task itself
-            pass
-    if cancelled:
-        if not task.cancelled():
-            task.exception()  # or the loop complains that nobody has asked for it
-        raise asyncio.CancelledError
-    return task.result()
+        await to_the_end(task)

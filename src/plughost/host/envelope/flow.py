@@ -14,7 +14,8 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from ...files import recovery, store
 from ...files.changes import Change, ChangeKind
 from ...files.lock import TreeLock
 from ...files.snapshot import Snapshot
-from ...files.tree import Kind
+from ...files.tree import Entry, Kind, scan
 from ...manifest import binding as bindings
 from ...manifest.binding import Binding, Environment
 from ...manifest.envelope_binding import bind
@@ -40,7 +41,7 @@ from ..engine import Engine
 from ..events import Event, PluginApplied, PluginBegun, What
 from .ledger import SCRATCH_PREFIX, Ledger, remove_scratch, settle, touched
 from .options import PassOptions, PassResult
-from .plugin_flow import PluginRun
+from .plugin_flow import AHEAD, PluginRun
 from .signals import undisturbed
 from .steps import Dismiss, Finish, Flow, Launch, Together, Work, WorkerLink
 from .surroundings import Surroundings
@@ -77,8 +78,7 @@ class Pass:
                 "Let TMPDIR name a directory elsewhere",
             )
         with TreeLock(options.root):
-            recovered = yield Work(partial(recovery.recover, options.root, touched=touched))
-            told = None if recovered is None else (yield Work(partial(settle, recovered)))
+            told = None if store.find(options.root) is None else (yield Work(self._recover))
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
             try:
                 (self._scratch / "tmp").mkdir()
@@ -87,6 +87,11 @@ class Pass:
                 return (yield from self._body(told))
             finally:
                 remove_scratch(self._scratch)
+
+    def _recover(self) -> str | None:
+        """Put right what an earlier pass has left, and say what that was."""
+        recovered = recovery.recover(self._options.root, touched=touched)
+        return None if recovered is None else settle(recovered)
 
     def _body(self, recovered: str | None) -> Flow[PassResult]:
         try:
@@ -140,11 +145,8 @@ class Pass:
             yield Work(self._save)
         launched, problems = yield from self._launch_validation(self._options.manifests)
         self._first = self._plugin_run(self._options.manifests[0])
-        if not problems and self._options.jobs == 1 and not self._first.manifest.command:
-            try:
-                self._first.waiting = yield from self._first.launch()
-            except PluginFailure:
-                self._first.waiting = None  # its own turn will tell
+        if not problems:
+            yield from self._start_ahead()
         if self._confined:
             yield Work(self._save)
         problems += yield from self._finish_validation(launched)
@@ -155,6 +157,15 @@ class Pass:
         if problems and self._first.waiting is not None:
             yield Dismiss((self._first.waiting,))
         return problems
+
+    def _start_ahead(self) -> Flow[None]:
+        """Start the first worker if it is ours. It runs no code of the plugin's before it is told its files."""
+        if self._options.jobs > 1 or self._first.manifest.command:
+            return
+        found = yield Work(partial(scan, self._options.root))
+        words = (AHEAD,) if self._matching(self._first.manifest, found) else ()
+        with suppress(PluginFailure):  # its own turn will tell
+            self._first.waiting = yield from self._first.launch(*words)
 
     def _launch_validation(
         self, manifests: Sequence[EnvelopeManifest]
@@ -285,8 +296,10 @@ class Pass:
         """Accept the tree as it is now, with the note of how it came to be. Raises TreeError if it cannot be saved."""
         entries = [run.entry(changes, violations) for run, changes, violations in judged]
         note = self._ledger.note(entries)
-        changed = any(changes for _, changes, _ in judged)
-        yield Work(partial(self._snapshot.advance if changed else self._snapshot.set_note, note))
+        if any(changes for _, changes, _ in judged):
+            yield Work(partial(self._snapshot.advance, note))
+        else:
+            self._snapshot.set_note(note)  # which is not waited for: a thread would take longer
         return entries
 
     def _write(self, runs: list[PluginRun], entries: list[Applied]) -> Flow[None]:
@@ -333,12 +346,7 @@ class Pass:
 
     def _files_for(self, run: PluginRun) -> list[str]:
         """Return the files that *run* is given: regular ones of its kind that it may touch, by name."""
-        chosen = self._options.files
-        found = [
-            path
-            for path, entry in self._snapshot.paths.items()
-            if entry.kind is Kind.FILE and matches(run.manifest, path) and (chosen is None or path in chosen)
-        ]
+        found = self._matching(run.manifest, self._snapshot.paths)
         guarded = set(policy.violations(found, self._options.forbidden))
         sendable = [path for path in found if is_utf8(path)]
         if len(sendable) < len(found):
@@ -346,6 +354,15 @@ class Pass:
                 f"{len(found) - len(sendable)} files have names that are not UTF-8; it was not given them"
             )
         return sorted(set(sendable) - guarded)
+
+    def _matching(self, manifest: EnvelopeManifest, entries: Mapping[str, Entry]) -> list[str]:
+        """Return the regular files that *manifest* is for, if they are to be worked on."""
+        chosen = self._options.files
+        return [
+            path
+            for path, entry in entries.items()
+            if entry.kind is Kind.FILE and matches(manifest, path) and (chosen is None or path in chosen)
+        ]
 
     def _binding(self, manifest: EnvelopeManifest, *, writable: tuple[Path, ...]) -> Binding:
         binding = bind(manifest)
@@ -359,7 +376,6 @@ class Pass:
 
     def _open_log(self, plugin: str, attempt: int) -> WorkerLog:
         path = self._scratch / "logs" / plugin / f"{self.run}-{attempt}.stderr"
-        path.parent.mkdir(parents=True, exist_ok=True)
         return WorkerLog(path, lambda news: self._publish(plugin, news))
 
     def _tell(self, run: PluginRun, what: What) -> None:

@@ -24,6 +24,7 @@ from ...errors import LocalProtocolError
 from ...failures import FailureCode, PluginFailure
 from ...files.changes import Change, ChangeKind
 from ...files.tree import Entry
+from ...manifest import binding as bindings
 from ...manifest.binding import Binding
 from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import schema
@@ -32,6 +33,7 @@ from .options import PassOptions, Question
 from .steps import TOO_LATE, Finish, Flow, Launch, Put, WorkerLink
 from .worker_log import WorkerLog
 
+AHEAD = "--ahead"  # tells our own worker that it is started before its request, which will name files
 ABORTED = "the operator wanted no more of it"
 UNANSWERED = "the operator gave no answer in time"
 BATCH_BYTES = (
@@ -70,10 +72,11 @@ class PluginRun:
 
     # Running it
 
-    def launch(self, line: bytes | None = None) -> Flow[WorkerLink]:
-        """Start a worker for this plugin."""
+    def launch(self, *words: str) -> Flow[WorkerLink]:
+        """Start a worker for this plugin, with *words* more in its command."""
         log = self.open_log(self.manifest.name, len(self.logs) + 1)
-        link: WorkerLink = yield Launch(self.binding, Mode.TRANSFORM, log, line)
+        binding = bindings.replace(self.binding, command=(*self.binding.command, *words))
+        link: WorkerLink = yield Launch(binding, Mode.TRANSFORM, log)
         self.logs.append((link.process.pid, self.manifest.name, log))
         return link
 

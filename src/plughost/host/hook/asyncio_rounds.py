@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, assert_never
 
@@ -14,7 +13,7 @@ from ...contracts.base import Rung
 from ...contracts.hook.session import Ask
 from ...errors import HostClosed
 from ...manifest.binding import Binding
-from ..asyncio_driver import AsyncioDriver
+from ..asyncio_driver import AsyncioDriver, to_the_end
 from ..engine import Engine
 from . import links as hook_links
 from .steps import AskAll, Connect, Flow, HookLink, Retire, Work
@@ -49,7 +48,7 @@ class AsyncioRounds:
             case Retire(links):
                 return await self.retire(links)
             case Work(what):
-                return await _to_the_end(asyncio.to_thread(what))
+                return await to_the_end(asyncio.to_thread(what))
             case never:
                 assert_never(never)
 
@@ -94,7 +93,11 @@ class AsyncioRounds:
                 link.hear()
                 link.conversation.retire()
                 link.pump()
-            await self._until(links, lambda link: link.finished)
+            for link in links:
+                await self._driver.until(link, partial(_is_finished, link))
+            if (spoiled := hook_links.first_spoiled(links)) is not None:
+                self._check_open()
+                raise hook_links.failure(self._engine, spoiled)
         except BaseException:
             await self.end()
             raise
@@ -104,7 +107,7 @@ class AsyncioRounds:
         """Make sure that every process is gone, however often we are cancelled: the ladder bounds it."""
         for link in self._links:
             link.end(Rung.KILL)
-        await _to_the_end(self._gone())
+        await to_the_end(self._gone())
         self._links = []
 
     async def _until(self, links: Sequence[HookLink], reached: Callable[[HookLink], bool]) -> None:
@@ -119,8 +122,7 @@ class AsyncioRounds:
                 if link is not failed:
                     link.end(Rung.TERMINATE)
             await self._gone()
-            if self._engine.closed:
-                raise HostClosed("the host was closed meanwhile")
+            self._check_open()
             raise hook_links.failure(self._engine, failed)
 
     async def _first_failure_or_all(
@@ -138,6 +140,10 @@ class AsyncioRounds:
                 each.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
+    def _check_open(self) -> None:
+        if self._engine.closed:
+            raise HostClosed("the host was closed meanwhile")
+
     async def _gone(self) -> None:
         for link in tuple(self._links):
             await self._driver.until(link, partial(_is_finished, link))
@@ -149,22 +155,3 @@ def _is_finished(link: HookLink) -> bool:
 
 def _reached_or_failed(link: HookLink, reached: Callable[[HookLink], bool]) -> bool:
     return reached(link) or hook_links.has_failed(link)
-
-
-async def _to_the_end(work: Any) -> Any:
-    """Await *work* to its end, and be cancelled only then."""
-    task = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            cancelled = True
-        except BaseException:  # noqa: S110  it is raised below, from the task itself
-            pass
-    if cancelled:
-        if not task.cancelled():
-            with suppress(BaseException):
-                task.exception()  # or the loop complains that nobody has asked for it
-        raise asyncio.CancelledError
-    return task.result()

@@ -94,7 +94,11 @@ class BlockingRounds:
                     link.hear()
                     link.conversation.retire()
                     link.pump()
-                self._until(links, lambda link: link.finished)
+                while not all(link.finished for link in links):
+                    self._step()
+                if (spoiled := hook_links.first_spoiled(links)) is not None:
+                    self._check_open()
+                    raise hook_links.failure(self._engine, spoiled)
             except BaseException:
                 self._end()
                 raise

@@ -11,7 +11,7 @@ from plughost_sdk import __version__  # the two are released together
 from ...contracts.hook import host as hook
 from ...contracts.hook.session import Ask, HookSession
 from ...contracts.hook.states import State
-from ...failures import PluginFailure
+from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.binding import Binding
 from ...process.link import Watcher
 from ..engine import Engine
@@ -50,6 +50,17 @@ def first_failed(links: Iterable[HookLink]) -> HookLink | None:
         if has_failed(link):
             return link
     return None
+
+
+def left_by_itself(link: HookLink) -> bool:
+    """Tell whether the process has ended while nothing was asked of it: no failure if nothing was to be asked."""
+    fault = link.conversation.fault
+    return fault is not None and fault.code is FailureCode.CRASHED and fault.stage is Stage.IDLE
+
+
+def first_spoiled(links: Iterable[HookLink]) -> HookLink | None:
+    """Return the first of *links*, all of them let go and gone, whose end casts doubt on its answers."""
+    return next((link for link in links if has_failed(link) and not left_by_itself(link)), None)
 
 
 def failure(engine: Engine, link: HookLink) -> PluginFailure:

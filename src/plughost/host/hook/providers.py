@@ -18,6 +18,7 @@ from ...errors import HostClosed
 from ...failures import PluginFailure
 from .asyncio_rounds import AsyncioRounds
 from .blocking_rounds import BlockingRounds
+from .links import has_failed, left_by_itself
 from .steps import HookLink
 
 M = TypeVar("M", bound=Message)
@@ -66,7 +67,7 @@ class _Connected:
     def _gone(self) -> None:
         self._closed = True
         self._forget()
-        if self._link.finished and self._link.conversation.fault is None:
+        if self._link.finished and (not has_failed(self._link) or left_by_itself(self._link)):
             self.warnings = hook.warnings(self._link.evidence())
 
 
