@@ -241,13 +241,39 @@ launcher.close()
 
 
 def test_the_traceback_of_a_plugin_begins_with_its_own_file(tmp_path: Path) -> None:
-    (tmp_path / "p.py").write_text("def oops():\n    raise ValueError('mine')\n\noops()\n")
+    shown = _stderr_of(tmp_path, "def oops():\n    raise ValueError('mine')\n\noops()\n")
+    assert "ValueError: mine" in shown
+    assert "loader" not in shown
+
+
+def _stderr_of(tmp_path: Path, source: str) -> str:
+    """Return what the plugin *source* leaves on stderr, when it is started and ends at once."""
+    (tmp_path / "p.py").write_text(source)
     binding = Binding("p", "execute", ("python", "p.py"), tmp_path, tmp_path)
     with blocking.Host() as host, pytest.raises(plughost.PluginCrashed) as caught:
         host.add(binding).call("look")
-    shown = caught.value.autopsy.stderr_tail
-    assert "ValueError: mine" in shown
-    assert "loader" not in shown
+    return caught.value.autopsy.stderr_tail
+
+
+def test_an_error_in_a_plugins_source_names_its_file_and_line(tmp_path: Path) -> None:
+    shown = _stderr_of(tmp_path, "x = 1\ndef (:\n")
+    assert f'File "{tmp_path}/p.py", line 2' in shown
+    assert "SyntaxError" in shown
+
+
+def test_a_warning_about_a_plugins_source_names_its_file_and_line(tmp_path: Path) -> None:
+    shown = _stderr_of(tmp_path, "x = 1\nx is 'a'\n")
+    assert f"{tmp_path}/p.py:2: SyntaxWarning" in shown
+
+
+def test_a_plugin_finds_nothing_of_ours_in_its_namespace_and_no_trace_function(tmp_path: Path) -> None:
+    program = """
+import sys
+ours = sorted(name for name in globals() if not name.startswith("__"))
+warned = [each for each in __import__("_warnings").filters if each[0] == "error"]
+print(ours, sys.gettrace(), warned, (lambda: 0).__code__.co_filename, file=sys.stderr)
+"""
+    assert f"['sys'] None [] {tmp_path}/p.py" in _stderr_of(tmp_path, program)
 
 
 def test_a_host_without_descriptors_left_says_so_and_leaks_nothing(greeter: Path) -> None:

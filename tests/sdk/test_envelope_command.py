@@ -14,20 +14,28 @@ SDK = str(Path(plughost_sdk.__file__).parent)
 @pytest.mark.parametrize(
     ("arguments", "meaning"),
     [
-        ([], ("", "transform")),
-        (["/p"], ("/p", "transform")),
-        (["/p", "--mode", "validate"], ("/p", "validate")),
-        (["--mode", "validate", "/p"], ("/p", "validate")),
-        (["--mode", "transform"], ("", "transform")),
+        ([], ("", "transform", False)),
+        (["/p"], ("/p", "transform", False)),
+        (["/p", "--mode", "validate"], ("/p", "validate", False)),
+        (["--mode", "validate", "/p"], ("/p", "validate", False)),
+        (["--mode", "transform"], ("", "transform", False)),
+        (["/p", "--ahead"], ("/p", "transform", True)),
     ],
 )
-def test_a_command_names_a_directory_and_a_mode(arguments, meaning):
+def test_a_command_names_a_directory_and_a_mode_and_says_if_it_comes_ahead(arguments, meaning):
     assert parse(arguments) == meaning
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["/p", "/q"], ["--mode"], ["--mode", "dance"], ["--help"], ["--mode", "x", "--mode", "validate"]],
+    [
+        ["/p", "/q"],
+        ["--mode"],
+        ["--ahead", "--behind"],
+        ["--mode", "dance"],
+        ["--help"],
+        ["--mode", "x", "--mode", "validate"],
+    ],
 )
 def test_a_command_that_makes_no_sense_ends_the_worker(arguments, capsys):
     with pytest.raises(SystemExit) as ended:

@@ -90,14 +90,21 @@ class Poll:
     def poll(self, timeout): return {ready}
 
 select.poll = Poll
-read_frame(0)
+read_frame(0, ahead={ahead})
 print(*(name in sys.modules for name in ("json", "pathlib")))
 """
 
 
-@pytest.mark.parametrize(("ready", "imported"), [("[]", "True True"), ("[(0, 1)]", "False False")])
-def test_what_requests_need_is_imported_while_there_is_none_and_only_then(run_child, ready, imported):
-    child = run_child(IDLE.format(ready=ready), b'{"files":[]}\n')
+@pytest.mark.parametrize(
+    ("ahead", "ready", "imported"),
+    [
+        ("True", "[]", "True True"),
+        ("True", "[(0, 1)]", "False False"),
+        ("False", "[]", "False False"),
+    ],
+)
+def test_what_files_need_is_imported_ahead_of_the_request_and_only_then(run_child, ahead, ready, imported):
+    child = run_child(IDLE.format(ahead=ahead, ready=ready), b'{"files":[]}\n')
     assert child.stdout.decode().strip() == imported, child.stderr
 
 

@@ -1,10 +1,14 @@
 """From a plugin's directory to its class: loaded by path, under a name of its own, and refused with a reason."""
 
+import inspect
+import os
+import py_compile
 import sys
 import types
+from pathlib import Path
 
 import pytest
-from plughost_sdk import envelope
+from plughost_sdk import envelope, envelope_package
 from plughost_sdk.envelope_package import PackageRefused, find_class, load, load_by_name
 
 CLASS = """
@@ -142,3 +146,41 @@ def test_an_older_host_names_a_module():
 def test_a_plugin_that_nobody_names_is_refused(name):
     with pytest.raises(PackageRefused):
         load_by_name(name)
+
+
+def test_no_module_of_the_package_is_compiled_by_compile(package, monkeypatch):
+    directory = package(__init__="from .plugin import Plugin", plugin=PLUGIN)
+    monkeypatch.setattr("builtins.compile", lambda *_, **__: pytest.fail("it was called"))
+    assert load(directory).__module__ == "lab_stamp.plugin"
+
+
+def test_a_module_that_is_kept_compiled_needs_no_source(package):
+    directory = package(__init__="from .plugin import Plugin", plugin=PLUGIN)
+    source = Path(directory, "plugin.py")
+    py_compile.compile(str(source), cfile=f"{source}c", doraise=True)
+    source.unlink()
+    assert load(directory).__module__ == "lab_stamp.plugin"
+
+
+def test_what_is_kept_compiled_counts_while_its_source_is_the_same(package, monkeypatch):
+    directory = package(__init__=PLUGIN)
+    source = Path(directory, "__init__.py")
+    py_compile.compile(str(source), doraise=True)
+    monkeypatch.setattr(envelope_package, "code_of", lambda *_: pytest.fail("it was compiled again"))
+    load(directory)
+    source.write_text(PLUGIN + "# more\n")
+    with pytest.raises(pytest.fail.Exception):
+        load(directory)
+
+
+def test_the_source_of_a_package_can_be_shown(package):
+    kind = load(package(__init__=PLUGIN))
+    assert inspect.getsource(kind.can_handle).strip().startswith("def can_handle")
+    assert kind.transform.__code__.co_filename == inspect.getfile(kind)
+
+
+def test_a_package_with_an_error_names_the_file(package):
+    directory = package(__init__="from .plugin import Plugin", plugin="class Plugin(:\n")
+    with pytest.raises(SyntaxError) as caught:
+        load(directory)
+    assert caught.value.filename == os.path.join(directory, "plugin.py")

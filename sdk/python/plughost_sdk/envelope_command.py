@@ -1,4 +1,4 @@
-"""The worker's command line to a conversation with the host: [PACKAGE_DIR] [--mode validate]."""
+"""The worker's command line to a conversation with the host: [PACKAGE_DIR] [--mode validate] [--ahead]."""
 
 from __future__ import annotations
 
@@ -15,29 +15,34 @@ if TYPE_CHECKING:
 
     from .envelope import Plugin
 
-USAGE = "usage: envelope_worker.py [PACKAGE_DIR] [--mode validate]\n"
+USAGE = "usage: envelope_worker.py [PACKAGE_DIR] [--mode validate] [--ahead]\n"
 INTRODUCTION = "This runs plugins of the envelope contract. A host starts it; it does not run by itself.\n"
 
 
 def run_command(arguments: list[str]) -> NoReturn:
     """Serve one request with the plugin that *arguments* name, or else the request, then exit."""
-    directory, mode = parse(arguments)
+    directory, mode, ahead = parse(arguments)
     clean_path()
     sys.dont_write_bytecode = True  # the plugin may lie in the directory that it works on
 
     def find(request: dict[str, Any]) -> type[Plugin]:
         return load(directory) if directory else load_by_name(request.get("plugin_module"))
 
-    serve(find, validate=mode == "validate", introduction=INTRODUCTION)
+    serve(find, validate=mode == "validate", introduction=INTRODUCTION, ahead=ahead)
 
 
-def parse(arguments: list[str]) -> tuple[str, str]:
-    """Return the package's directory, empty if none is named, and the mode. Exits if they make no sense."""
-    directory, mode = "", "transform"
+def parse(arguments: list[str]) -> tuple[str, str, bool]:
+    """Return the package's directory, empty if none is named, the mode, and whether we were started ahead.
+
+    That means before there is a request, which will name files. Exits if the arguments make no sense.
+    """
+    directory, mode, ahead = "", "transform", False
     words = iter(arguments)
     for word in words:
         if word == "--mode":
             mode = next(words, "")
+        elif word == "--ahead":
+            ahead = True
         elif word.startswith("-") or directory:
             mode = ""
         else:
@@ -45,7 +50,7 @@ def parse(arguments: list[str]) -> tuple[str, str]:
         if mode not in ("transform", "validate"):
             sys.stderr.write(USAGE)
             sys.exit(EXIT_CRASHED)
-    return directory, mode
+    return directory, mode, ahead
 
 
 def clean_path() -> None:

@@ -31,12 +31,12 @@ EXIT_STARTED_BY_HAND = 2
 _TEXTS = ("template_name", "template_version", "run_kind", "equipment_id", "project")
 
 
-def serve(load: Load, *, validate: bool, introduction: str) -> NoReturn:
-    """Answer the request on stdin with the class that *load* finds for it, then exit."""
+def serve(load: Load, *, validate: bool, introduction: str, ahead: bool = False) -> NoReturn:
+    """Answer the request on stdin with the class that *load* finds for it, then exit. *ahead*: it will name files."""
     if stdio.is_terminal():
         sys.stderr.write(introduction)
         sys.exit(EXIT_STARTED_BY_HAND)
-    status = _Conversation(load).serve(validate=validate)
+    status = _Conversation(load).serve(validate=validate, ahead=ahead)
     if validate:  # nothing was done that an exit handler would have to finish, and the host waits
         _flush()
         os._exit(status)
@@ -62,11 +62,11 @@ class _Conversation:
         self._process = os.getpid()
         self._write = -1
 
-    def serve(self, *, validate: bool) -> int:
+    def serve(self, *, validate: bool, ahead: bool) -> int:
         try:
             read, self._write = stdio.claim()
             os.register_at_fork(after_in_child=self._let_go)
-            request = _object(read_frame(read), "the request")
+            request = _object(read_frame(read, ahead=ahead), "the request")
             os.close(read)
             return self._validate(request) if validate else self._transform(request)
         except KeyboardInterrupt:

@@ -14,16 +14,19 @@ FRAME_LIMIT = 1_048_576  # bytes of one frame, either way, without its line feed
 READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
 
 IDLE_IMPORTS = ("re", "fnmatch", "urllib.parse", "pathlib", "json")  # pathlib in pieces, the largest first
-IDLE_MS = 3  # a host that does not start us ahead of time has written its request by then
 
 
 class FrameRefused(Exception):
     """What came is no frame of this contract."""
 
 
-def read_frame(fd: int) -> Any:
-    """Return the one JSON value on *fd*, read to its end. Raises FrameRefused."""
-    _use_idle_time(fd)
+def read_frame(fd: int, *, ahead: bool = False) -> Any:
+    """Return the one JSON value on *fd*, read to its end. Raises FrameRefused.
+
+    If we were started *ahead* of a request for files, what that needs is imported until it comes.
+    """
+    if ahead:
+        _use_idle_time(fd)
     pieces, size = [], 0
     while piece := os.read(fd, READ_SIZE):
         pieces.append(piece)
@@ -42,17 +45,14 @@ def read_frame(fd: int) -> Any:
 
 
 def _use_idle_time(fd: int) -> None:
-    """Import what most requests need if none comes at once: we were started ahead of time then."""
     import select
 
     poll = select.poll()
     poll.register(fd, select.POLLIN)
-    if poll.poll(IDLE_MS):
-        return
     for name in IDLE_IMPORTS:  # one by one: a request that comes meanwhile does not wait for all of them
-        __import__(name)
         if poll.poll(0):
             return
+        __import__(name)
 
 
 def to_json(value: Any) -> bytes:

@@ -9,17 +9,38 @@ from __future__ import annotations
 import os
 import sys
 
+# What importlib.machinery offers, from where it has them: importing that would cost more than most plugins.
+from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
+
 from .envelope import Plugin
+from .envelope_source import code_of
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
-    from types import ModuleType
+    from types import CodeType, ModuleType
+    from typing import Any
 
 FILES = ("__init__.py", "plugin.py")  # what is loaded, the first there is
 
 
 class PackageRefused(Exception):
     """There is no plugin in what was named."""
+
+
+class _Loader(SourceFileLoader):
+    """Loads a file of the package; what is kept compiled of it counts, as with any import."""
+
+    def source_to_code(self, data: Any, path: Any) -> CodeType:  # type: ignore[override]  # its bases disagree too
+        return code_of(data, path)
 
 
 def load(directory: str) -> type[Plugin]:
@@ -61,9 +82,13 @@ def find_class(module: ModuleType) -> type[Plugin]:
 
 def _execute(name: str, path: str, directory: str) -> ModuleType:
     """Return the module in *path*, executed as the package *name*."""
-    from importlib.machinery import ModuleSpec, SourceFileLoader
-
-    loader = SourceFileLoader(name, path)
+    kinds = (
+        (ExtensionFileLoader, EXTENSION_SUFFIXES),
+        (_Loader, SOURCE_SUFFIXES),
+        (SourcelessFileLoader, BYTECODE_SUFFIXES),
+    )
+    sys.path_importer_cache[directory] = FileFinder(directory, *kinds)  # for the other modules of the package
+    loader = _Loader(name, path)
     spec = ModuleSpec(name, loader, origin=path, is_package=True)
     spec.submodule_search_locations = [directory]
     spec.has_location = True

@@ -1,6 +1,6 @@
 """The program that a host starts to run a plugin's package. Started by path or with -m, never imported.
 
-    python -I envelope_worker.py [PACKAGE_DIR] [--mode validate]
+    python -I envelope_worker.py [PACKAGE_DIR] [--mode validate] [--ahead]
 
 It holds next to nothing because a program is compiled at each start. What it imports is kept compiled.
 """

@@ -24,7 +24,7 @@ def main() -> None:
     sys.argv = [target, *arguments]
     _add_path(os.path.dirname(os.path.abspath(target)))
     with open(target, "rb") as file:
-        code = compile(file.read(), target, "exec")
+        code = _code_of(file.read(), target)
     sys.excepthook = _without_us(sys.excepthook, main.__code__.co_filename)
     main_module = sys.modules["__main__"]
     main_module.__dict__.update(__file__=target, __cached__=None, __doc__=None)
@@ -33,6 +33,8 @@ def main() -> None:
         "_set",
         "_become",
         "_add_path",
+        "_code_of",
+        "_named",
         "_without_us",
         "CANNOT_LIMIT",
         "CANNOT_EXECUTE",
@@ -41,6 +43,37 @@ def main() -> None:
     ):
         main_module.__dict__.pop(name, None)
     exec(code, main_module.__dict__)  # noqa: S102  running the plugin's file is what this is for
+
+
+def _code_of(source: bytes, path: str):  # type: ignore[no-untyped-def]  # a type would cost an import
+    """Return what `compile` returns, two milliseconds sooner. How, is told in `plughost_sdk.envelope_source`."""
+    import _warnings
+
+    found = []
+
+    def stop(frame, event, _argument) -> None:  # type: ignore[no-untyped-def]
+        if event == "call" and frame.f_code.co_filename == "<string>":
+            found.append(frame.f_code)
+            raise InterruptedError
+
+    strict = ("error", None, Warning, None, 0)
+    tracer = sys.gettrace()
+    filters = sys.modules.get("warnings", _warnings).filters
+    filters.insert(0, strict)
+    sys.settrace(stop)
+    try:
+        exec(source, {})  # noqa: S102  it is stopped before it does anything
+    except Exception:  # noqa: S110  ours, or one that `compile` will raise again
+        pass
+    finally:
+        sys.settrace(tracer)
+        filters.remove(strict)
+    return _named(found[0], path) if found else compile(source, path, "exec")
+
+
+def _named(code, path: str):  # type: ignore[no-untyped-def]
+    constants = tuple(_named(each, path) if isinstance(each, type(code)) else each for each in code.co_consts)
+    return code.replace(co_filename=path, co_consts=constants)
 
 
 def _without_us(hook, ours: str):  # type: ignore[no-untyped-def]  # a type would cost an import
