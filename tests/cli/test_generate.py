@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -245,3 +246,40 @@ def test_demo_shows_a_generated_workflow(run: Run) -> None:
     shown = json.loads(run("demo", "--json").stdout)["contracts"]["hook"]
     assert shown["up_to_date"] is True
     assert "on" in YAML(typ="safe", pure=True).load(shown["workflow"])
+
+
+@pytest.mark.parametrize("words", [("--fact", "a=\udcff"), ("--flag", "\udcff=a"), ("--out", "")])
+def test_words_that_nobody_could_mean_are_usage_errors(
+    words: tuple[str, ...], run: Run, schema: Path
+) -> None:
+    assert run("generate", str(GITHUB), "--schema", str(schema), *words).status == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("--changed", "/etc/hostname"), ("--changed", "../x"), ("--changed", "fifo")]
+)
+def test_a_changed_file_is_a_regular_one_below_the_root(
+    words: tuple[str, ...], run: Run, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert run("preflight", str(GITHUB), "--job", "test", *words).status == 2
+
+
+def test_a_flood_of_diagnostics_is_cut_for_people_and_whole_for_programs(
+    run: Run, schema: Path, tmp_path: Path
+) -> None:
+    plugin = provider(tmp_path, "one", 'for n in range(3000):\n    yield hook.warning("W", "x" * 3000)')
+    words = ("generate", plugin, "--schema", str(schema), "--out", str(tmp_path / "out"), "--quiet")
+    assert len(run(*words).stderr) < 400_000
+    assert len(run(*words, "--json").json["diagnostics"]) == 3000
+
+
+def test_providers_are_told_the_files_of_the_root(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "pyproject.toml").write_text("", encoding="utf-8")
+    schema = tmp_path / "pipeline.yml"
+    schema.write_text(SMALL, encoding="utf-8")
+    words = ("generate", str(GITHUB), "--schema", str(schema), "--out", str(tmp_path / "out"), "--json")
+    assert "lang:python" in run(*words, "--root", str(tmp_path / "repo")).json["signals"]
+    (tmp_path / "empty").mkdir()
+    assert "lang:python" not in run(*words, "--root", str(tmp_path / "empty")).json["signals"]

@@ -46,8 +46,9 @@ def judge(allowed: Sequence[str], declared: Sequence[str] | None) -> Refusal | N
     problem = flaw(declared)
     if problem is not None:
         return Refusal(FailureCode.CAPABILITY_NOT_DECLARED, problem)
+    known = set(allowed)  # a plugin's list may be long
     for name in declared:
-        if name not in allowed:
+        if name not in known:
             granted = ", ".join(allowed) if allowed else "nothing"
             return Refusal(
                 FailureCode.CAPABILITY_NOT_ALLOWED,

@@ -8,7 +8,8 @@ providers say it, and yet they are used side by side. Without an offer of that k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ..messages.quoting import quote
@@ -36,11 +37,11 @@ class Problem:
 def judge(members: Sequence[Member]) -> list[Problem]:
     """Return everything that keeps *members* from working together; empty if nothing does."""
     problems = []
+    offers = _offers(members)
     for index, member in enumerate(members):
-        others = [other for place, other in enumerate(members) if place != index]
         problems += _same_name(member, members[:index])
-        problems += _unmet(member, members)
-        problems += _excluded(member, others)
+        problems += _unmet(member, offers)
+        problems += _excluded(member, index, offers, members)
     return problems
 
 
@@ -58,28 +59,51 @@ def _same_name(member: Member, before: Sequence[Member]) -> list[Problem]:
     return [Problem(member.name, "name", f"two plugins call themselves {quote(member.name)}")]
 
 
-def _unmet(member: Member, members: Sequence[Member]) -> list[Problem]:
-    offered = [capability for other in members for capability in other.capabilities]
+def _unmet(member: Member, offers: Mapping[str, Sequence[int]]) -> list[Problem]:
     return [
         Problem(member.name, "requires", f"it requires {quote(pattern)}, which none of the plugins offers")
         for pattern in member.requires
-        if not any(matches(pattern, capability) for capability in offered)
+        if pattern not in offers
     ]
 
 
-def _excluded(member: Member, others: Sequence[Member]) -> list[Problem]:
+def _excluded(
+    member: Member, index: int, offers: Mapping[str, Sequence[int]], members: Sequence[Member]
+) -> list[Problem]:
+    """Return whom *member*, the one at *index*, keeps away. *offers* says who offers a capability, or a kind of it."""
     found = []
-    for pattern in member.conflicts_with:
-        own = [capability for capability in member.capabilities if matches(pattern, capability)]
-        claimed = own if pattern.endswith(":*") else []
+    own = set(member.capabilities)
+    for pattern in dict.fromkeys(member.conflicts_with):
+        claimed = {capability for capability in own if matches(pattern, capability)}
+        # A claim for oneself concerns these capabilities only; any other pattern whatever it matches.
+        sought = claimed if pattern.endswith(":*") and claimed else {pattern}
+        rivals = {other for each in sorted(sought) for other in offers.get(each, ()) if other != index}
         found += [
             Problem(
                 member.name,
                 "conflicts_with",
-                f"it excludes {quote(pattern)}, and {quote(other.name)} offers {quote(capability)}",
+                f"it excludes {quote(pattern)}, and {quote(members[other].name)} offers "
+                f"{quote(_offered(members[other], sought))}",
             )
-            for other in others
-            for capability in other.capabilities
-            if matches(pattern, capability) and (not claimed or capability in claimed)
+            for other in sorted(rivals)
         ]
+    return found
+
+
+def _offered(member: Member, sought: AbstractSet[str]) -> str:
+    """Return the first capability of *member* that is among those *sought*, patterns included."""
+    return next(
+        capability
+        for capability in member.capabilities
+        if any(matches(pattern, capability) for pattern in sought)
+    )
+
+
+def _offers(members: Sequence[Member]) -> dict[str, list[int]]:
+    """Return who offers each capability, and each kind of them, by place in the set."""
+    found: dict[str, list[int]] = {}
+    for index, member in enumerate(members):
+        kinds = {f"{name.partition(':')[0]}:*" for name in member.capabilities if ":" in name}
+        for each in {*member.capabilities, *kinds}:
+            found.setdefault(each, []).append(index)
     return found

@@ -19,7 +19,7 @@ from ..contracts.base import Rung
 from ..contracts.execute import host as execute
 from ..contracts.execute.messages import Manifest
 from ..contracts.execute.states import State
-from ..errors import HostClosed, PlughostError
+from ..errors import HostClosed, LocalProtocolError, PlughostError
 from ..manifest.binding import Binding
 from ..process.launcher import Launcher
 from .engine import Engine, ExecuteLink
@@ -163,14 +163,16 @@ class Host:
         """Run providers of the `hook` contract over *schema*, all at once, and write what they generate below *out*.
 
         *schema* is a pipeline file, or what was read from one. Without *out*, or with `write=False`, nothing is
-        written; the result says what would change. *root* is the directory that plugins may look at in Detect,
-        *out* otherwise. Work signatures are computed from the jobs if none are given. All files are written or
-        none: none if a provider reports an error, which the result then holds.
+        written; the result says what would change. *root* is the directory whose file names plugins are told in
+        Detect, the current one otherwise. Work signatures are computed from the jobs if none are given. All files
+        are written or none: none if a provider reports an error, which the result then holds.
         Raises ManifestError, PluginFailure, FragmentError, TreeError, LocalProtocolError and HostClosed.
         """
         from .hook.blocking_rounds import BlockingRounds
         from .hook.flow import Run, plan
 
+        if isinstance(plugins, str | os.PathLike):
+            raise LocalProtocolError("give a list of plugins, also for one")
         bindings = [self._engine.bind(plugin) for plugin in plugins]
         planned = plan(
             bindings,

@@ -143,10 +143,10 @@ def read(path: Path) -> Binding:
     """Return the binding at *path*: the file itself, or a directory that holds one. Raises ManifestError."""
     is_directory = os.path.isdir(path)  # unlike Path.is_dir, it takes a name that is too long for an answer
     if is_directory and not os.path.exists(path / FILE_NAME):
-        remedy = "`plughost new execute NAME` writes one; `--contract execute -- COMMAND` does without"
+        remedy = "`plughost new CONTRACT NAME` writes one; `--contract CONTRACT -- COMMAND` does without"
         raise ManifestError(str(path), "", f"this directory holds no {FILE_NAME}", remedy)
     if os.path.isfile(path) and path.suffix != ".toml":
-        remedy = f"To run it as a plugin: --contract execute -- {shlex.quote(str(path))}"
+        remedy = f"To run it as a plugin: --contract CONTRACT -- {shlex.quote(str(path))}"
         raise ManifestError(str(path), "", f"this is no binding, such as a {FILE_NAME}", remedy)
     file = path / FILE_NAME if is_directory else path
     found = document.read(file, _Document)
@@ -238,11 +238,17 @@ def check(binding: Binding, *, named: bool = True) -> None:
 
 def _check_types(binding: Binding, wrong: Callable[[str, str, str], ManifestError]) -> None:
     """Hold a binding that was made in code to the same rules as one from a file."""
-    for part in (binding.limits, binding.environment, binding.execute, binding.hook):
+    tables = {
+        "limits": binding.limits,
+        "environment": binding.environment,
+        "execute": binding.execute,
+        "hook": binding.hook,
+    }
+    for table, part in tables.items():
         try:
             msgspec.convert(msgspec.to_builtins(part), type(part))
         except (msgspec.ValidationError, TypeError, ValueError) as error:
-            raise wrong(type(part).__name__.lower(), str(error), "Give it what is expected") from error
+            raise wrong(table, str(error), "Give it what is expected") from error
     problem = _flaw_of_phases(binding.hook.phases)
     if problem is not None:
         raise wrong("hook.phases", problem, 'Use for example phases = ["plan", "generate"]')

@@ -102,7 +102,7 @@ def test_a_request_out_of_its_turn_is_refused_and_harms_nothing(both: Lab) -> No
             provider.ask("plan", wire.GenerateRequest())
         with pytest.raises(LocalProtocolError):
             provider.ask("plan", timeout=0)
-        with pytest.raises(ValueError, match="paint"):
+        with pytest.raises(LocalProtocolError, match="paint"):
             both.run(provider.provider.ask, "paint", wire.PlanRequest())
         assert provider.ask("plan") == PLAN
         assert provider.ask("generate") == generated()

@@ -26,6 +26,7 @@ from .states import State
 
 CONTRACT = "hook"
 LONGEST_TIMEOUT_S = 86_400.0
+MOST_PROBLEMS = 5  # of a set that are told beside the first
 _MISMATCH = re.compile(r"protocol version mismatch", re.IGNORECASE)  # what providers say before they exit
 
 
@@ -72,7 +73,11 @@ def terms(binding: Binding, ours: Mapping[str, str], version: str) -> Terms:
 
 def ask(binding: Binding, phase: Phase, request: Message, timeout: float | None = None) -> Ask:
     """Return *request* ready to send. Raises LocalProtocolError if it cannot be sent."""
-    number = isinstance(timeout, int | float) and 0 < timeout <= LONGEST_TIMEOUT_S
+    number = (
+        isinstance(timeout, int | float)
+        and not isinstance(timeout, bool)
+        and 0 < timeout <= LONGEST_TIMEOUT_S
+    )
     if timeout is not None and not number:
         raise LocalProtocolError(f"a timeout of {timeout!r}: give seconds, more than 0 and at most a day")
     return prepare(phase, request, binding.limits.frame_bytes)
@@ -178,7 +183,9 @@ def check_set(loaded: Sequence[tuple[Binding, wire.PluginInfo]]) -> None:
     if problems:
         first, *more = problems
         source = next(binding for binding, info in loaded if info.name == first.name).reference
-        also = "".join(f"; {each.name}: {each.message}" for each in more)
+        also = "".join(f"; {each.name}: {each.message}" for each in more[:MOST_PROBLEMS])
+        if len(more) > MOST_PROBLEMS:
+            also += f"; and {len(more) - MOST_PROBLEMS} more"
         remedy = {
             "name": "Take one of them out of the run",
             "requires": "Add a plugin that offers it",

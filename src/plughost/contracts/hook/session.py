@@ -30,6 +30,12 @@ from .messages import EXCHANGES, FRAME_BYTES, PROTOCOL, Phase
 from .states import INITIAL, TRANSITIONS, Said, State
 
 HEAD_BYTES = 400  # of a chunk that is no frame, kept to be shown
+UNSHOWN = "…"  # in place of the value of a variable
+WORD_LIMIT = 200  # characters of a name, version or capability: they stand in sentences
+WORDS_LIMIT = 1_000  # of one list of capabilities
+_CHECK = "`plughost check` tells which clause of the contract it breaks."
+_SLIPPED = f"Answer each request with the result of its phase, in the order of the round. {_CHECK}"
+_UNFRAMED = f"Write the length of each message before it, as four bytes, big-endian. {_CHECK}"
 _EXPECTING = (State.HANDSHAKING, State.ASKED)
 _ALIVE = (State.HANDSHAKING, State.READY, State.ASKED)
 
@@ -100,10 +106,8 @@ class HookSession(Conversation[State, Said]):
         self.fault: Fault | None = None
         self.delivered = False  # the last request
         self._terms = terms
-        self._hello = encode(
-            wire.Hello(core_protocol=PROTOCOL, core_version=terms.version, env=terms.env),
-            "greeting",
-        )
+        greeting = wire.Hello(core_protocol=PROTOCOL, core_version=terms.version, env=terms.env)
+        self._hello = encode(greeting, "greeting")
         self._frames = length_prefix.LengthPrefixDecoder(terms.frame_bytes)
         self._asked: Phase | None = None
         self._until: float | None = None
@@ -116,7 +120,13 @@ class HookSession(Conversation[State, Said]):
         """Say hello."""
         self._advance(Speaker.HOST, Said.HELLO)
         self._until = self._now + self._terms.handshake_s
-        self._send(self._hello)
+        # Whoever watches, and the autopsy, is shown the names of variables: their values may be secrets.
+        shown = wire.Hello(
+            core_protocol=PROTOCOL,
+            core_version=self._terms.version,
+            env=dict.fromkeys(self._terms.env, UNSHOWN),
+        )
+        self._send(self._hello, shown.SerializeToString(deterministic=True))
 
     def ask(self, ask: Ask, now: float, timeout_s: float | None = None) -> None:
         """Send *ask*, the next phase of the round.
@@ -266,10 +276,10 @@ class HookSession(Conversation[State, Said]):
                 FailureCode.MALFORMED_RESPONSE,
                 f"{error}{_as_text(self._head)}",
                 "limits.frame_bytes",
-                hint=_stray_text(self._head),
+                hint=_stray_text(self._head) or _UNFRAMED,
             )
         except RemoteProtocolError as error:
-            self._fail(FailureCode.MALFORMED_RESPONSE, str(error))
+            self._fail(FailureCode.MALFORMED_RESPONSE, str(error), hint=_SLIPPED)
 
     def _read_info(self, info: wire.PluginInfo) -> None:
         flaw = self._flaw_of(info)
@@ -296,6 +306,8 @@ class HookSession(Conversation[State, Said]):
             )
         if not info.name.strip():
             return FailureCode.HANDSHAKE_FAILED, "it does not say its name"
+        if (problem := _too_long(info)) is not None:
+            return FailureCode.HANDSHAKE_FAILED, problem
         if self._terms.name and info.name != self._terms.name:
             return (
                 FailureCode.HANDSHAKE_FAILED,
@@ -326,9 +338,11 @@ class HookSession(Conversation[State, Said]):
 
     # Moves
 
-    def _send(self, frame: bytes) -> None:
+    def _send(self, frame: bytes, shown: bytes | None = None) -> None:
         self._outgoing.append((Channel.STDIN, frame))
-        self._events.append(FramePassed("out", frame[length_prefix.HEADER_BYTES :]))
+        self._events.append(
+            FramePassed("out", frame[length_prefix.HEADER_BYTES :] if shown is None else shown)
+        )
 
     def _want_end(self, rung: Rung) -> None:
         self._events.append(EndWanted(rung))
@@ -340,7 +354,7 @@ class HookSession(Conversation[State, Said]):
         self._fail(
             FailureCode.MALFORMED_RESPONSE,
             f"it wrote {count} bytes {when}{_as_text(self._head)}",
-            hint=_stray_text(self._head),
+            hint=_stray_text(self._head) or _SLIPPED,
         )
 
     def _while(self) -> str:
@@ -361,6 +375,24 @@ class HookSession(Conversation[State, Said]):
         # One that ended its output may be about to exit: it gets the time to, and its exit status tells why.
         exiting = code is FailureCode.CRASHED and limit is None
         self._want_end(Rung.CLOSE_STDIN if exiting else Rung.TERMINATE)
+
+
+def _too_long(info: wire.PluginInfo) -> str | None:
+    """Say what in an introduction is longer than anybody would read, or None."""
+    for what, text in (("name", info.name), ("version", info.version)):
+        if len(text) > WORD_LIMIT:
+            return f"its {what} has over {WORD_LIMIT} characters"
+    lists = {
+        "capabilities": info.capabilities,
+        "requires": info.requires,
+        "conflicts_with": info.conflicts_with,
+    }
+    for what, words in lists.items():
+        if len(words) > WORDS_LIMIT:
+            return f"its {what} are over {WORDS_LIMIT}"
+        if any(len(word) > WORD_LIMIT for word in words):
+            return f"one of its {what} has over {WORD_LIMIT} characters"
+    return None
 
 
 def _as_text(head: bytes) -> str:

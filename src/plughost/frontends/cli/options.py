@@ -14,6 +14,7 @@ from ...errors import ManifestError
 from ...manifest import binding as bindings
 from ...manifest import project
 from ...manifest.binding import Binding
+from ...messages.quoting import is_utf8
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,6 +54,19 @@ def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Bindin
     if not command:
         raise click.UsageError("--contract needs the plugin's command after `--`.")
     return bindings.of_command(contract, command)
+
+
+def named_path(word: str) -> Path:
+    """Return *word* as a path. Raises a usage error for an empty one: a variable of the shell that is not set."""
+    if not word.strip():
+        raise click.BadParameter("it is empty")
+    return Path(word)
+
+
+def check_text(word: str, option: str) -> None:
+    """Raise a usage error if *word* holds bytes that are not UTF-8: no message could carry it."""
+    if not is_utf8(word):
+        raise click.UsageError(f"{option} is not UTF-8: {word!r}.")
 
 
 def parse_pairs(words: Sequence[str], option: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from google.protobuf.message import Message
 
 from ...contracts.base import Rung
+from ...contracts.hook import host as hook
 from ...contracts.hook.session import Ask
 from ...errors import HostClosed
 from ...manifest.binding import Binding
@@ -26,6 +27,10 @@ class AsyncioRounds:
         self._engine = engine
         self._driver = driver
         self._links: list[HookLink] = []
+
+    def is_forked(self) -> bool:
+        """Tell whether this is a forked copy: the processes are the parent's, which still talks with them."""
+        return self._engine.forked
 
     async def drive(self, flow: Flow[Any]) -> Any:
         """Run *flow* to its end, and return what it returns. Whatever happens, its processes are gone then."""
@@ -70,6 +75,8 @@ class AsyncioRounds:
         self, asks: Sequence[tuple[HookLink, Ask]], timeout_s: float | None = None
     ) -> list[Message]:
         """Ask each link, at the same time, and return the results. Raises PluginFailure; none is left then."""
+        for link, each in asks:  # what may not be sent harms nobody
+            hook.check_turn(link.conversation, each)
         try:
             for link, each in asks:
                 hook_links.ask(self._engine, link, each, timeout_s)
@@ -105,6 +112,8 @@ class AsyncioRounds:
 
     async def end(self) -> None:
         """Make sure that every process is gone, however often we are cancelled: the ladder bounds it."""
+        if self.is_forked():
+            return
         for link in self._links:
             link.end(Rung.KILL)
         await to_the_end(self._gone())

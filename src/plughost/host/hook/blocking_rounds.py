@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from google.protobuf.message import Message
 
 from ...contracts.base import Rung
+from ...contracts.hook import host as hook
 from ...contracts.hook.session import Ask
 from ...errors import HostClosed
 from ...manifest.binding import Binding
@@ -28,6 +29,10 @@ class BlockingRounds:
         self._links: list[HookLink] = []
         self._busy = threading.Lock()  # held while a thread works on the links
         self._thread = 0  # the last one that did
+
+    def is_forked(self) -> bool:
+        """Tell whether this is a forked copy: the processes are the parent's, which still talks with them."""
+        return self._engine.forked
 
     def drive(self, flow: Flow[Any]) -> Any:
         """Run *flow* to its end, and return what it returns. Whatever happens, its processes are gone then."""
@@ -74,6 +79,8 @@ class BlockingRounds:
         """Ask each link, at the same time, and return the results. Raises PluginFailure; none is left then."""
         with self._busy:
             self._thread = threading.get_ident()
+            for link, each in asks:  # what may not be sent harms nobody
+                hook.check_turn(link.conversation, each)
             try:
                 for link, each in asks:
                     hook_links.ask(self._engine, link, each, timeout_s)
@@ -106,6 +113,8 @@ class BlockingRounds:
 
     def abort(self, patience_s: float) -> None:
         """End the processes, from any thread: the thread that works on them notices, and does the rest. Bounded."""
+        if self.is_forked():
+            return
         for link in tuple(self._links):
             if not link.finished:
                 link.process.send_signal(SIGKILL)
@@ -119,6 +128,8 @@ class BlockingRounds:
 
     def end(self) -> None:
         """Make sure that every process is gone."""
+        if self.is_forked():
+            return
         with self._busy:
             self._end()
 

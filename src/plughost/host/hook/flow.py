@@ -23,8 +23,9 @@ from ...contracts.hook import detection as detections
 from ...contracts.hook import host as hook
 from ...contracts.hook.detection import Detection
 from ...contracts.hook.messages import Phase
-from ...errors import LocalProtocolError
+from ...errors import LocalProtocolError, ManifestError
 from ...manifest.binding import Binding
+from ...messages.quoting import is_utf8
 from . import repository
 from .generation import Finding, Generation, Offered, ProviderReport, finding
 from .steps import AskAll, Connect, Flow, HookLink, Retire, Work
@@ -71,6 +72,15 @@ def plan(
 
     if not bindings:
         raise LocalProtocolError("a run needs at least one plugin")
+    _check_texts("facts", facts)
+    _check_texts("flags", flags)
+    given: Mapping[Any, Any] = work_signatures or {}  # whatever no type checker has stopped
+    for job, signature in given.items():
+        if not isinstance(job, str) or not is_utf8(job) or not isinstance(signature, bytes):
+            raise LocalProtocolError("work_signatures: give bytes for each job")
+    for place in (out, root):
+        if place is not None and "\0" in os.fspath(place):
+            raise LocalProtocolError("a path holds a NUL character")
     for binding in bindings:
         hook.check_contract(binding)
     if isinstance(schema, wire.CigenSchema):
@@ -84,7 +94,7 @@ def plan(
         expanded=expanded,
         out=Path(out) if out is not None else None,
         write=write and out is not None,
-        root=Path(root) if root is not None else Path(out) if out is not None else Path(),
+        root=Path(root) if root is not None else Path(),
         facts=dict(facts or {}),
         flags=dict(flags or {}),
         work_signatures=work_signatures,
@@ -103,7 +113,15 @@ class Run:
 
     def flow(self) -> Flow[Generation]:
         """Return the course of the run."""
+        if (out := self._options.out) is not None:
+            yield Work(
+                partial(fragments.compare, (), out)
+            )  # nobody works for a directory that cannot be used
         self._links = yield Connect(self._options.bindings)
+        for link in self._links:
+            if Phase.PREFLIGHT in _phases(link):
+                problem = f"{_info(link).name} answers preflight only: there is nothing to generate"
+                raise ManifestError(link.binding.reference, "phases", problem, "Leave it out")
         hook.check_set([(link.binding, _info(link)) for link in self._links])
         for link in self._links:
             handshake = hook.timings(link.conversation)
@@ -228,6 +246,13 @@ class Run:
 
     def _schema(self, link: HookLink) -> wire.CigenSchema:
         return self._options.native if hook.wants_native_matrix(_info(link)) else self._options.expanded
+
+
+def _check_texts(what: str, given: Mapping[Any, Any] | None) -> None:
+    """Raise LocalProtocolError unless *given* maps texts to texts, all of which can be sent."""
+    for name, value in (given or {}).items():
+        if not (isinstance(name, str) and isinstance(value, str) and is_utf8(name + value)):
+            raise LocalProtocolError(f"{what}: give texts that UTF-8 can say, not {name!r}: {value!r}")
 
 
 def signatures(schema: wire.CigenSchema) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ Both are thin: which phase is due is known to the session, how to wait to the ro
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
@@ -14,7 +15,9 @@ from plughost_sdk import hook_messages as wire
 
 from ...contracts.hook import host as hook
 from ...contracts.hook.messages import Phase
-from ...errors import HostClosed
+from ...contracts.hook.rounds import PHASE_NAMES
+from ...contracts.hook.session import Ask
+from ...errors import HostClosed, LocalProtocolError, PlughostError
 from ...failures import PluginFailure
 from .asyncio_rounds import AsyncioRounds
 from .blocking_rounds import BlockingRounds
@@ -27,7 +30,9 @@ M = TypeVar("M", bound=Message)
 class _Connected:
     """What both kinds of handle know about their process."""
 
-    def __init__(self, link: HookLink, forget: Callable[[], None]) -> None:
+    def __init__(
+        self, rounds: AsyncioRounds | BlockingRounds, link: HookLink, forget: Callable[[], None]
+    ) -> None:
         info, place = link.conversation.info, link.conversation.place
         assert info is not None
         assert place is not None
@@ -37,7 +42,11 @@ class _Connected:
         self._link = link
         self._forget = forget
         self._closed = False
+        self._aborted = False
         self._failed = False  # and whoever asked was told
+        self._asking = False
+        self._why = "is closed"  # in a sentence that begins with its name
+        self._is_forked = rounds.is_forked
 
     @property
     def name(self) -> str:
@@ -56,13 +65,27 @@ class _Connected:
         return hook.timings(self._link.conversation)
 
     def _check_open(self) -> None:
+        if self._is_forked():
+            raise HostClosed(f"{self.name} belongs to the process that this one was forked from")
         if self._closed:
-            raise HostClosed(f"{self.name} is closed")
+            raise HostClosed(f"{self.name} {self._why}")
+
+    def _ready(self, phase: Phase | str, request: Message, timeout: float | None) -> Ask:
+        """Return *request* ready to send. Raises LocalProtocolError."""
+        self._check_open()
+        if phase not in PHASE_NAMES:
+            raise LocalProtocolError(f"there is no phase {phase!r}; there are {', '.join(PHASE_NAMES)}")
+        return hook.ask(self._link.binding, Phase(phase), request, timeout)
+
+    def _interrupted(self) -> None:
+        """Whoever asked has given up in the middle: nobody can know what comes next, so the process was ended."""
+        self._why = "was ended because a call was interrupted"
+        self._gone()
 
     def _told(self, failure: PluginFailure) -> PluginFailure | HostClosed:
         """Return what to raise for *failure*, once: whoever closes a handle has not to hear of it again."""
         self._failed = True
-        return HostClosed(f"{self.name} was closed during the call") if self._closed else failure
+        return HostClosed(f"{self.name} was closed during the call") if self._aborted else failure
 
     def _gone(self) -> None:
         self._closed = True
@@ -75,7 +98,7 @@ class AsyncProvider(_Connected):
     """A plugin of the `hook` contract, by way of `Host.connect`. One request at a time, each phase in its turn."""
 
     def __init__(self, rounds: AsyncioRounds, link: HookLink, forget: Callable[[], None]) -> None:
-        super().__init__(link, forget)
+        super().__init__(rounds, link, forget)
         self._rounds = rounds
 
     async def __aenter__(self) -> Self:
@@ -92,13 +115,19 @@ class AsyncProvider(_Connected):
         *timeout* is in seconds; the binding's `timeout_s` otherwise. Raises PluginFailure, after which the process
         is gone; LocalProtocolError if it is not the phase's turn or the request cannot be sent; HostClosed.
         """
-        self._check_open()
-        ready = hook.ask(self._link.binding, Phase(phase), request, timeout)
-        hook.check_turn(self._link.conversation, ready)
+        ready = self._ready(phase, request, timeout)
+        if self._asking:
+            raise LocalProtocolError("one request at a time, and the last one is not answered yet")
+        self._asking = True
         try:
             return (await self._rounds.ask([(self._link, ready)], timeout))[0]
         except PluginFailure as failure:
             raise self._told(failure) from failure.__cause__
+        except asyncio.CancelledError:
+            self._interrupted()
+            raise
+        finally:
+            self._asking = False
 
     async def detect(self, request: wire.DetectRequest, *, timeout: float | None = None) -> wire.DetectResult:
         """Ask what the plugin sees in a repository. Raises like `ask`."""
@@ -131,19 +160,25 @@ class AsyncProvider(_Connected):
 
         Raises PluginFailure if it wrote what nobody asked for. How else it ended is in `warnings`.
         """
-        if not self._closed:
+        if not self._closed and not self._is_forked():
             self._closed = True
+            another = self._asking  # a task that will be told itself
             try:
                 if not self._failed:
                     await self._rounds.retire([self._link])
             except HostClosed:
                 pass  # then it is gone already
+            except PluginFailure:
+                if not another:
+                    raise
             finally:
                 self._gone()
 
     async def abort(self) -> None:
         """End the process at once; whoever waits for it gets HostClosed. Idempotent; bounded."""
-        self._closed = True
+        if self._is_forked():
+            return
+        self._closed = self._aborted = True
         await self._rounds.end()
         self._gone()
 
@@ -152,7 +187,7 @@ class BlockingProvider(_Connected):
     """A plugin of the `hook` contract, by way of `Host.connect`. One request at a time, each phase in its turn."""
 
     def __init__(self, rounds: BlockingRounds, link: HookLink, forget: Callable[[], None]) -> None:
-        super().__init__(link, forget)
+        super().__init__(rounds, link, forget)
         self._rounds = rounds
 
     def __enter__(self) -> Self:
@@ -172,13 +207,16 @@ class BlockingProvider(_Connected):
         *timeout* is in seconds; the binding's `timeout_s` otherwise. Raises PluginFailure, after which the process
         is gone; LocalProtocolError if it is not the phase's turn or the request cannot be sent; HostClosed.
         """
-        self._check_open()
-        ready = hook.ask(self._link.binding, Phase(phase), request, timeout)
-        hook.check_turn(self._link.conversation, ready)
+        ready = self._ready(phase, request, timeout)
         try:
             return self._rounds.ask([(self._link, ready)], timeout)[0]
         except PluginFailure as failure:
             raise self._told(failure) from failure.__cause__
+        except PlughostError:
+            raise
+        except BaseException:  # Ctrl-C, or whatever a signal handler raises
+            self._interrupted()
+            raise
 
     def detect(self, request: wire.DetectRequest, *, timeout: float | None = None) -> wire.DetectResult:
         """Ask what the plugin sees in a repository. Raises like `ask`."""
@@ -207,7 +245,7 @@ class BlockingProvider(_Connected):
 
         Raises PluginFailure if it wrote what nobody asked for. How else it ended is in `warnings`.
         """
-        if not self._closed:
+        if not self._closed and not self._is_forked():
             self._closed = True
             try:
                 if not self._failed:
@@ -219,7 +257,9 @@ class BlockingProvider(_Connected):
 
     def abort(self) -> None:
         """End the process at once, from any thread; whoever waits for it gets HostClosed. Idempotent; bounded."""
-        self._closed = True
+        if self._is_forked():
+            return
+        self._closed = self._aborted = True
         limits = self._link.binding.limits
         self._rounds.abort(limits.reap_s + limits.terminate_s)
         self._gone()

@@ -10,14 +10,15 @@ from plughost_sdk import hook_messages as wire
 
 from ...messages.quoting import is_utf8
 
-FILES_LIMIT = 20_000  # names; a snapshot of more would not fit a frame in bad cases, and no provider needs it
+FILES_LIMIT = 20_000  # names; no provider needs more to see what a repository is
+NAMES_BYTES = 4_194_304  # of all names together, so that they fit a frame
 _SKIPPED = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"}
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _HEAD_BYTES = 4_096
 
 
 def snapshot(root: Path) -> wire.RepoSnapshot:
-    """Return what lies below *root*, sorted, at most FILES_LIMIT names; nothing if it cannot be read."""
+    """Return what lies below *root*, sorted, within the limits above; nothing if it cannot be read."""
     found = wire.RepoSnapshot(root_path=str(root.absolute()) if is_utf8(str(root.absolute())) else "")
     found.files.extend(_files(root))
     branch, commit = _head(root)
@@ -28,15 +29,17 @@ def snapshot(root: Path) -> wire.RepoSnapshot:
 
 def _files(root: Path) -> list[str]:
     names: list[str] = []
+    size = 0
     for directory, below, files in os.walk(root):
         below[:] = sorted(set(below) - _SKIPPED)
         for file in sorted(files):
             name = os.path.relpath(os.path.join(directory, file), root)
             if is_utf8(name):
+                size += len(name.encode())
+                if len(names) >= FILES_LIMIT or size > NAMES_BYTES:
+                    return sorted(names)
                 names.append(name)
-        if len(names) >= FILES_LIMIT:
-            break
-    return sorted(names[:FILES_LIMIT])
+    return sorted(names)
 
 
 def _head(root: Path) -> tuple[str, str]:

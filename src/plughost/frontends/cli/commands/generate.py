@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from ....host.hook.generation import Finding, Generation
     from ....manifest.binding import Binding
 
-MOST_LINES = 200  # of one plugin's stderr that are shown
+LEVELS = ("error", "warning", "info")
+MOST_LINES = 200  # of one plugin's stderr, and of all diagnostics, that are shown
+SHOWN = 1_000  # characters of a diagnostic's text; --json has all of it
 
 
 @click.command("generate", short_help="Run hook providers over a pipeline file and write what they generate.")
@@ -32,9 +34,16 @@ MOST_LINES = 200  # of one plugin's stderr that are shown
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=options.named_path,
     metavar="DIR",
     help="Where files go; the current directory otherwise.",
+)
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="The repository whose file names providers are told; the current directory otherwise.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and write nothing.")
 @click.option("--check", is_flag=True, help="Fail if the files on disk are out of date; write nothing.")
@@ -49,6 +58,7 @@ def command(
     plugins: tuple[str, ...],
     schema: Path,
     out: Path | None,
+    root: Path,
     dry_run: bool,
     check: bool,
     facts: tuple[str, ...],
@@ -61,8 +71,8 @@ def command(
 
     All files are written or none. Without a PLUGIN, the providers that the file names are run. Exit status: 0 if
     the files are written, or up to date; 1 if a provider reports an error, fragments conflict, or --check finds a
-    difference; 10 to 18 for a failure (`plughost explain`); 2 and 3 for wrong words, a wrong binding or a wrong
-    pipeline file.
+    difference; 10 to 18 for a failure (`plughost explain`); 2 for wrong words; 3 for a wrong binding or pipeline
+    file, providers that exclude each other, a request that is too large, or a directory that cannot be used.
     """
     from ....blocking import Host
     from ....pipeline import read
@@ -72,6 +82,7 @@ def command(
             "--dry-run shows what would change, --check fails if something would: give one."
         )
     terminal = Terminal(as_json=as_json)
+    told = {"facts": _texts(facts, "--fact"), "flags": _texts(flags, "--flag")}
     pipeline = read(schema)
     chosen = _choose(ctx, plugins or tuple(pipeline.providers if contract is None else ()), contract)
     for number in (signal.SIGTERM, signal.SIGHUP):  # whoever stops us waits until the plugins are gone
@@ -83,8 +94,9 @@ def command(
             pipeline,
             out if out is not None else Path(),
             write=not (dry_run or check),
-            facts=_texts(facts, "--fact"),
-            flags=_texts(flags, "--flag"),
+            root=root,
+            facts=told["facts"],
+            flags=told["flags"],
         )
     stale = check and not generation.up_to_date
     failed = generation.failed or stale
@@ -118,6 +130,7 @@ def _texts(words: tuple[str, ...], option: str) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise click.UsageError(f"{option} wants K=V, not {word!r}.")
+        options.check_text(word, option)
         found[name] = value
     return found
 
@@ -150,8 +163,11 @@ def _as_data(generation: Generation, *, diffs: bool) -> dict[str, Any]:
 
 
 def _show(terminal: Terminal, generation: Generation, *, diffs: bool) -> None:
-    for finding in generation.diagnostics:
+    ranked = sorted(generation.diagnostics, key=lambda each: LEVELS.index(each.level))  # the worst first
+    for finding in ranked[:MOST_LINES]:
         _show_finding(terminal, finding)
+    if len(ranked) > MOST_LINES and not terminal.as_json:
+        terminal.note(f"… and {len(ranked) - MOST_LINES} more; --json shows all")
     for report in generation.providers:
         for warning in report.warnings:
             if not terminal.as_json:
@@ -182,9 +198,13 @@ def _show_finding(terminal: Terminal, finding: Finding) -> None:
     code = f" [{finding.code}]" if finding.code else ""
     said = ": ".join(text for text in (finding.title, finding.message) if text)
     where = f"{place}: " if place else ""
-    terminal.note(one_line(f"{finding.plugin} ({finding.phase}): {finding.level}: {where}{said}{code}"))
-    if finding.snippet:
-        for line in finding.snippet.splitlines()[:4]:
-            terminal.note(f"    | {one_line(line)}")
+    line = f"{finding.plugin} ({finding.phase}): {finding.level}: {where}{said}{code}"
+    terminal.note(one_line(_cut(line)))
+    for part in finding.snippet[:SHOWN].splitlines()[:4]:
+        terminal.note(f"    | {one_line(part)}")
     if finding.hint:
-        terminal.note(one_line(f"    {finding.hint}"))
+        terminal.note(one_line(_cut(f"    {finding.hint}")))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"

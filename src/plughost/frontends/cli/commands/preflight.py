@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,8 @@ from ..terminal import EXIT_OK, Terminal, one_line
 
 if TYPE_CHECKING:
     from plughost_sdk import hook_messages as wire
+
+    from ....host.events import Event
 
 EXIT_SKIP = 4  # the job need not run
 
@@ -60,6 +64,14 @@ def command(
 
     from ....blocking import Host
 
+    for option, words in {
+        "--job": (job,),
+        "--commit": (commit,),
+        "--changed": changed,
+        "--env": variables,
+    }.items():
+        for word in words:
+            options.check_text(word, option)
     try:
         signature = bytes.fromhex(previous)
     except ValueError as error:
@@ -72,7 +84,7 @@ def command(
     terminal = Terminal(as_json=as_json)
     request = wire.PreflightRequest(job_id=job, repo_state=state, previous_signature=signature)
     binding = options.bind(ctx, plugin, contract)
-    with Host() as host, host.connect(binding, phases=["preflight"]) as provider:
+    with Host(on_event=_show(terminal)) as host, host.connect(binding, phases=["preflight"]) as provider:
         decision = provider.preflight(request)
     terminal.data(
         {
@@ -89,9 +101,23 @@ def command(
     terminal.exit(EXIT_OK if decision.should_run else EXIT_SKIP)
 
 
+def _show(terminal: Terminal) -> Callable[[Event], None]:
+    """Return what shows the plugin's stderr to a person."""
+
+    def show(event: Event) -> None:
+        if event.name == "log" and not terminal.as_json:
+            terminal.note(one_line(f"[{event.plugin or 'plugin'}] {event.what.text}"))  # type: ignore[union-attr]
+
+    return show
+
+
 def _change(root: Path, path: str) -> wire.FileChange:
     from plughost_sdk import hook_messages as wire
 
+    if os.path.isabs(path) or ".." in Path(path).parts:
+        raise click.UsageError(f"--changed {path}: give a path below --root.")
+    if os.path.exists(root / path) and not os.path.isfile(root / path):  # reading a pipe may never end
+        raise click.UsageError(f"--changed {path}: not a regular file.")
     try:
         with (root / path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").digest()
