@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from plughost.files.removal import remove
 
 NOBODY = 65_534
 
+settings.register_profile("everyday", settings.get_profile("default"), max_examples=25)
+
 
 @pytest.fixture(autouse=True)
 def _no_leaks(leak_check: None) -> None:
     pass
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """Try few random examples everyday, and all with `--all`: a test takes its settings when it is imported."""
+    if not collector.config.getoption("--all"):
+        settings.load_profile("everyday")
+    try:
+        return (yield)
+    finally:
+        settings.load_profile("default")
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ def undisturbed(tmp_path_factory):
     return killed(tmp_path_factory.mktemp("killed") / "out", "with-links")
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("links", ["with-links", "without-links"])
 def test_a_run_killed_before_any_call_leaves_all_old_or_all_new_files(tmp_path, undisturbed, links):
     reports = undisturbed if links == "with-links" else killed(tmp_path / "out", links)
@@ -43,6 +44,7 @@ def test_a_run_killed_before_any_call_leaves_all_old_or_all_new_files(tmp_path, 
     assert reports[-1]["left"] is False
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("trouble", ["fails-at-commit", "fails-in-place"])
 def test_a_run_killed_on_its_way_back_leaves_all_old_or_all_new_files(tmp_path, trouble):
     reports = killed(tmp_path / "out", trouble)
@@ -52,6 +54,7 @@ def test_a_run_killed_on_its_way_back_leaves_all_old_or_all_new_files(tmp_path, 
     assert reports[-1]["left"] is False
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("state", ["old", "new"])
 def test_a_recovery_killed_before_any_call_is_finished_by_the_next(tmp_path, undisturbed, state):
     numbers = [each["number"] for each in undisturbed if each["state"] == state and each["left"]]

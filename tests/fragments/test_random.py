@@ -4,7 +4,7 @@ import tempfile
 from io import StringIO
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -86,7 +86,6 @@ def test_the_order_of_plugins_does_not_count_where_order_says_all(places):
 
 
 @given(TABLES, TABLES)
-@settings(max_examples=60)
 def test_a_merge_holds_what_both_hold(one, other):
     offers = [offer("one", "a.yml", plain(one), REPLACE), offer("two", "a.yml", plain(other), MERGE)]
     try:
@@ -109,7 +108,6 @@ def holds(whole, part):
 
 
 @given(TABLES)
-@settings(max_examples=40)
 def test_a_merge_with_itself_changes_nothing(table):
     (once,) = combine(
         [offer("one", "a.yml", plain(table), REPLACE), offer("two", "a.yml", plain(table), MERGE)]
@@ -118,7 +116,6 @@ def test_a_merge_with_itself_changes_nothing(table):
 
 
 @given(st.lists(ANY.filter(lambda each: each.fragment.strategy in (REPLACE, APPEND)), max_size=6))
-@settings(max_examples=40)
 def test_what_was_written_is_up_to_date(offers):
     try:
         outputs = combine(offers)

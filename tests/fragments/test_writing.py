@@ -215,6 +215,19 @@ def test_a_directory_that_cannot_be_made_is_named(out):
         write(NEW, out / "dangling")
 
 
+@pytest.mark.parametrize("action", [write, compare], ids=["write", "compare"])
+@pytest.mark.parametrize("name", ["top.txt", "dangling", "loop"])
+def test_what_stands_where_the_directory_should_be_is_met_with_all_that_would_do(out, name, action):
+    (out / "dangling").symlink_to("nowhere")
+    (out / "loop").symlink_to("loop")
+    before = contents(out)
+    with pytest.raises(TreeError) as caught:
+        action(NEW, out / name)
+    assert caught.value.path == str(out / name)
+    assert "existing" not in caught.value.remedy  # a missing one would do: it is made
+    assert contents(out) == before
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO], ids=errno.errorcode.get)
 @pytest.mark.parametrize("function", ["write", "fsync", "mkdir", "open", "link"])
 def test_a_disk_that_fails_before_the_commit_leaves_everything(out, failing, function, number):

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plughost.errors import ManifestError
-from plughost.pipeline import document, yaml_text
-from plughost.pipeline.document import DEPTH_LIMIT, EVENT_LIMIT, KEY_LIMIT, TEXT_LIMIT, parse
+from plughost.pipeline import document, yaml_events, yaml_text
+from plughost.pipeline.document import DEPTH_LIMIT, EVENT_LIMIT, KEY_LIMIT, parse
 from plughost.pipeline.node import Scalar
 from plughost.pipeline.yaml_events import SIZE_LIMIT
 
@@ -125,8 +125,9 @@ def test_values_are_counted_as_if_aliases_were_written_out():
     assert "line 5" in refused(laughs).problem
 
 
-def test_characters_are_counted_as_if_aliases_were_written_out():
-    text = "a: &a " + "x" * (TEXT_LIMIT // 5) + "\nb: ["
+def test_characters_are_counted_as_if_aliases_were_written_out(monkeypatch):
+    monkeypatch.setattr(document, "TEXT_LIMIT", 1_000)
+    text = "a: &a " + "x" * 200 + "\nb: ["
     parse(text + "*a, " * 3 + "]", "f")
     assert "line 2" in refused(text + "*a, " * 4 + "x" * 9 + "]").problem
 
@@ -136,9 +137,10 @@ def test_keys_are_bounded():
     refused("x" * (KEY_LIMIT + 1) + ": 1")
 
 
-def test_the_text_is_bounded():
-    parse("a: " + "x" * (SIZE_LIMIT - 3), "f")
-    refused("a: " + "x" * (SIZE_LIMIT - 2))
+def test_the_text_is_bounded(monkeypatch):
+    monkeypatch.setattr(yaml_events, "SIZE_LIMIT", 1_000)
+    parse("a: " + "x" * 997, "f")
+    refused("a: " + "x" * 998)
 
 
 @pytest.mark.parametrize("piece", ["[", "{a: ", "- ", "? ", "a: {", "- [", "? - "])

@@ -1,5 +1,6 @@
 """An order respects what is needed, and a circle is one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,17 @@ def test_of_what_could_come_next_the_first_written_does(needs):
 def test_a_circle_is_drawn_from_the_first_written():
     assert graph.drawn(graph.circle({"x": ["c"], "a": ["b"], "b": ["c"], "c": ["a"]})) == "a -> b -> c -> a"
     assert graph.drawn(graph.circle({"a": ["a"]})) == "a -> a"
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_a_long_circle_is_drawn_in_part(over):
+    names = [f"n{number}" for number in range(graph.DRAWN + over)]
+    drawn = graph.drawn(names).split(" -> ")
+    assert drawn[0] == drawn[-1] == "n0"
+    if over > 0:
+        assert drawn[:-1] == [*names[: graph.DRAWN - 1], "…", names[-1]]
+    else:
+        assert drawn[:-1] == names
 
 
 def test_a_chain_of_thousands_is_walked_without_recursion():

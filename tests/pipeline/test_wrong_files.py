@@ -4,8 +4,10 @@ import pytest
 
 from plughost import pipeline
 from plughost.errors import ManifestError
+from plughost.pipeline import key_path
 
 JOB = "jobs: {a: {}}\n"
+LONGEST = 1_800  # characters of an error: a dozen names of a hundred, and some words
 
 
 def inside(key, value, before=JOB):
@@ -242,6 +244,59 @@ def test_a_mistake_is_named_with_its_line_and_key(text, key, line):
     error = caught.value
     assert (error.source, error.key, error.problem.partition(":")[0]) == ("cigen.yml", key, f"line {line}")
     assert error.remedy
+    assert len(str(error)) < LONGEST
+
+
+LONG = "x" * 20_000
+DEEP = "".join(f"{'  ' * at}{'k' * 250}{at}:\n" for at in range(30))
+ENDLESS = {
+    "circle": "jobs:\n" + "".join(f"  j{at:0>99}: {{needs: j{(at + 1) % 200:0>99}}}\n" for at in range(200)),
+    "circle-of-groups": JOB
+    + "source_file_groups:\n"
+    + "".join(f"  g{at:0>98}: '@g{(at + 1) % 200:0>98}'\n" for at in range(200)),
+    "need": job(f"needs: {LONG}"),
+    "need-twice": job(f"needs: [{LONG[:9999]}, {LONG[:9999]}]"),
+    "service": "services: {x: y}\n" + job(f"services: [{LONG}]"),
+    "cache": "caches: {pip: {paths: a}}\n" + step(f"save_cache: {LONG}"),
+    "group": job(f"source_files: '@{LONG}'"),
+    "workflow": job(f"workflow: {LONG}"),
+    "provider": JOB + f"providers: [{LONG}]",
+    "version": JOB + f"version: {LONG}",
+    "key": JOB + f"{'k' * 256}: 1",
+    "deep": JOB + "github:\n" + "".join(f"  {line}\n" for line in DEEP.splitlines()) + f"{' ' * 62}- !x 1\n",
+    "matrix-value": job(f"matrix: {{v: [{LONG}]}}"),
+    "matrix-twice": job(f"matrix: {{v: [{LONG[:199]}, {LONG[:199]}]}}"),
+    "matrix-key": job(f"matrix: {{v: [1]}}\n    image: '{{{{ matrix.{LONG} }}}}'"),
+    "row": job(
+        "matrix: {" + ", ".join(f"k{at}: ['{LONG[:199]}!', '{LONG[:199]}?']" for at in range(8)) + "}"
+    ),
+    "alias": JOB + f"x-a: *{LONG}",
+    "anchor": JOB + f"x-a: &{LONG[:9999]} 1\nx-b: &{LONG[:9999]} 2",
+    "tag": JOB + f"x-a: !{LONG} 1",
+    "variable": job(f"env: {{'{'v' * 255}!': 1}}"),
+    "many-names": "caches:\n"
+    + "".join(f"  c{at:0>90}: {{paths: a}}\n" for at in range(200))
+    + step("save_cache: x"),
+    "unprintable": 'jobs: {a: {"\\e[31m\\n": {b: 1}, env: {"\\e[31m": 1}}}',
+    "unprintable-keys": 'jobs: {a: {env: {}, "\\e[31m\\n": {"\\u202e": !x 1}}}',
+}
+
+
+@pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS)
+def test_a_mistake_is_told_in_few_words_that_can_be_printed(text):
+    with pytest.raises(ManifestError) as caught:
+        pipeline.parse(text, "cigen.yml")
+    assert len(str(caught.value)) < LONGEST
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_a_path_of_keys_is_cut_in_its_middle(over):
+    path = "a" * 100 + "b" * (key_path.LONGEST - 100 + over)
+    found = key_path.shown(path)
+    assert len(found) == min(len(path), key_path.LONGEST)
+    assert (found == path) == (over <= 0)
+    assert (found[:99], found[-99:]) == (path[:99], path[-99:])
 
 
 def test_there_are_no_two_cases_of_one_mistake():

@@ -1,5 +1,7 @@
 """The author's side of `hook` without its wire: what a provider declares, what handlers return, what is answered."""
 
+import itertools
+
 import pytest
 from plughost_sdk import hook
 from plughost_sdk import hook_messages as m
@@ -488,6 +490,109 @@ def test_a_reply_is_sent_up_to_the_limit_to_the_byte(over, capsys):
     else:
         assert len(result.SerializeToString()) == hook.LIMIT + over
         assert len(result.fragments[0].content) == size
+
+
+class Endless:
+    """Yields *part* for ever, and knows whether it was told to stop."""
+
+    def __init__(self, part):
+        self.part, self.taken, self.closed = part, 0, False
+
+    def handle(self, request):
+        try:
+            while True:
+                self.taken += 1
+                yield self.part
+        finally:
+            self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("phase", "part"),
+    [
+        ("generate", hook.fragment("a", "x" * 100_000)),
+        ("validate", hook.warning("W", "x" * 100_000)),
+        ("plan", m.Resource(id="x" * 100_000)),
+        ("detect", "x" * 100_000),
+        ("detect", {"x": "x" * 100_000}),
+        ("detect", {"x" * 100_000: "x"}),
+    ],
+    ids=["fragments", "diagnostics", "resources", "signals", "facts", "names"],
+)
+def test_a_handler_without_an_end_is_stopped_at_the_limit_and_closed(phase, part):
+    endless = Endless(part)
+    diagnostic = the_diagnostic(answer(phase, endless.handle), "REPLY_TOO_LARGE")
+    assert str(hook.LIMIT) in diagnostic.message
+    assert diagnostic.loc.line == Endless.handle.__code__.co_firstlineno
+    assert endless.closed
+    assert endless.taken == hook.LIMIT // 100_000 + 1
+
+
+@pytest.mark.parametrize(
+    ("phase", "part"),
+    [
+        ("generate", m.Fragment()),
+        ("validate", m.Diagnostic()),
+        ("detect", ""),
+        ("detect", {}),
+        ("detect", 0.5),
+    ],
+    ids=["fragments", "diagnostics", "signals", "facts", "confidences"],
+)
+def test_parts_that_take_no_bytes_are_counted(phase, part, monkeypatch):
+    monkeypatch.setattr("plughost_sdk.hook_reply.PARTS_LIMIT", 100)
+    endless = Endless(part)
+    assert "100" in the_diagnostic(answer(phase, endless.handle), "REPLY_TOO_LARGE").message
+    assert (endless.taken, endless.closed) == (101, True)
+
+
+def test_as_many_parts_as_the_limit_are_sent(monkeypatch):
+    monkeypatch.setattr("plughost_sdk.hook_reply.PARTS_LIMIT", 100)
+    assert len(answer("generate", lambda request: [FRAGMENT] * 100).fragments) == 100
+
+
+def test_a_part_of_another_type_stops_a_handler_without_an_end():
+    endless = Endless(5)
+    the_diagnostic(answer("generate", endless.handle), "REPLY_INVALID")
+    assert (endless.taken, endless.closed) == (1, True)
+
+
+def test_a_preflight_without_an_end_is_not_asked_for_any_of_it():
+    endless = Endless(True)
+    with pytest.raises(TypeError, match="preflight"):
+        answer("preflight", endless.handle)
+    assert endless.taken == 0
+
+
+def test_a_handler_that_fails_while_it_is_closed_is_told_of_its_first_fault():
+    def handler(request):
+        try:
+            yield 5
+        finally:
+            raise RuntimeError("cannot stop")
+
+    the_diagnostic(answer("generate", handler), "REPLY_INVALID")
+
+
+def test_an_iterator_that_cannot_be_closed_is_answered_too():
+    the_diagnostic(answer("generate", lambda request: itertools.repeat(5)), "REPLY_INVALID")
+    the_diagnostic(
+        answer("generate", lambda request: itertools.repeat(hook.fragment("a", "x" * 100_000))),
+        "REPLY_TOO_LARGE",
+    )
+
+
+def test_many_small_parts_are_sent_up_to_the_limit_to_the_byte():
+    fragments = [hook.fragment("a", "x" * 9_989)] * 1_048  # 10 000 bytes each, less what leads in to it
+    size = m.GenerateResult(fragments=fragments).ByteSize()
+    last = next(
+        hook.fragment("b", "x" * length)
+        for length in range(hook.LIMIT - size - 20, hook.LIMIT)
+        if m.GenerateResult(fragments=[hook.fragment("b", "x" * length)]).ByteSize() == hook.LIMIT - size
+    )
+    assert len(answer("generate", lambda request: [*fragments, last]).fragments) == len(fragments) + 1
+    over = hook.fragment("b", last.content + "x")
+    the_diagnostic(answer("generate", lambda request: iter([*fragments, over])), "REPLY_TOO_LARGE")
 
 
 def test_a_preflight_that_says_too_much_is_not_answered():

@@ -6,7 +6,8 @@ result is sent then. Preflight is different: its result has no diagnostics, so w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from google.protobuf.message import DecodeError, Message
@@ -55,6 +56,9 @@ _PARTS: dict[str, dict[type, str]] = {
     "generate": {Fragment: "fragments", Diagnostic: "diagnostics"},
     "validate": {Diagnostic: "diagnostics"},
 }
+PARTS_LIMIT = 100_000  # of one reply: the host takes no more, as empty ones are few bytes and much memory
+_HEAD = 2  # bytes before a part, at least: the number of its field, and its length
+_END = object()  # after the last part
 _WHOLE = (Message, str, bytes, bytearray, dict)  # one part, even if it can be iterated over
 
 
@@ -69,43 +73,80 @@ def decode(phase: str, frame: bytes) -> Message:
 
 def answer(phase: str, handler: Handler, request: Message) -> bytes:
     """Call *handler* and return the bytes of the result, at most LIMIT of them. Only preflight raises."""
-    code = PLUGIN_EXCEPTION
+    call = _Call(phase)
     try:
-        returned = _complete(handler(request))
-        code = REPLY_INVALID  # from here on it is not the handler that fails, but what it returned
-        return _encode(phase, _result(phase, returned))
+        return _encode(phase, call.result(handler, request))
     except Exception as error:
         if phase == "preflight":
             raise
-        failed = RESULTS[phase](diagnostics=[diagnose(error, code, handler)])
+        failed = RESULTS[phase](diagnostics=[diagnose(error, call.code, handler)])
         try:
             return _encode(phase, failed)
         except FrameTooLarge as too_large:  # an exception may have a long story to tell
-            failed = RESULTS[phase](diagnostics=[diagnose(too_large, code, handler)])
+            failed = RESULTS[phase](diagnostics=[diagnose(too_large, call.code, handler)])
             return _encode(phase, failed)
 
 
-def _complete(returned: object) -> object:
-    """Return a list of all that a generator, or anything like it, has to give; other values as they are."""
-    return list(returned) if hasattr(returned, "__iter__") and not isinstance(returned, _WHOLE) else returned
+class _Call:
+    """One call of a handler. *code* is what to call it if it fails now: the handler's turn, or what it returned."""
+
+    def __init__(self, phase: str) -> None:
+        self._phase = phase
+        self.code = PLUGIN_EXCEPTION
+
+    def result(self, handler: Handler, request: Message) -> Message:
+        """Return the message that *handler* returns, or returns the parts of."""
+        returned = handler(request)
+        kind = RESULTS[self._phase]
+        has_parts = isinstance(returned, Iterable) and not isinstance(returned, _WHOLE)
+        if has_parts and kind is not PreflightResult:
+            return self._collected(returned)
+        self.code = REPLY_INVALID
+        if isinstance(returned, kind):
+            return returned
+        if kind is PreflightResult:
+            return _decision(returned)
+        result = kind()
+        if returned is not None:
+            _put(self._phase, result, returned)
+        return result
+
+    def _collected(self, parts: Iterable[object]) -> Message:
+        """Return the message of all *parts*, each put in as it comes: they may have no end."""
+        result, size, count = RESULTS[self._phase](), 0, 0
+        iterator = iter(parts)
+        try:
+            while (part := next(iterator, _END)) is not _END:
+                self.code = REPLY_INVALID
+                _put(self._phase, result, part)
+                size, count = size + _least_size(part), count + 1
+                if size > LIMIT:
+                    raise FrameTooLarge(f"the reply to {self._phase} is over the {LIMIT} bytes of a frame")
+                if count > PARTS_LIMIT:
+                    raise FrameTooLarge(f"the reply to {self._phase} has over {PARTS_LIMIT} parts")
+                self.code = PLUGIN_EXCEPTION
+        except Exception:
+            with suppress(Exception):  # what went wrong first is what counts
+                getattr(iterator, "close", int)()  # a generator lets go of what it holds
+            raise
+        self.code = REPLY_INVALID
+        return result
 
 
-def _result(phase: str, returned: object) -> Message:
-    """Return the message of *phase* that the handler returned, or returned the parts of."""
-    kind = RESULTS[phase]
-    if isinstance(returned, kind):
-        return returned
-    if phase == "preflight":  # nothing counts as an answer here but an answer: an empty one would mean "skip"
-        if isinstance(returned, bool):
-            return PreflightResult(should_run=returned)
-        raise TypeError(
-            f"preflight returned {_shown(returned)}: it returns hook.run(), hook.skip() or a bool"
-        )
-    result = kind()
-    if returned is not None:
-        for part in returned if isinstance(returned, list) else [returned]:
-            _put(phase, result, part)
-    return result
+def _decision(returned: object) -> PreflightResult:
+    """Return the answer that *returned* is. Nothing else counts as one: an empty answer would mean "skip"."""
+    if isinstance(returned, bool):
+        return PreflightResult(should_run=returned)
+    raise TypeError(f"preflight returned {_shown(returned)}: it returns hook.run(), hook.skip() or a bool")
+
+
+def _least_size(part: object) -> int:
+    """Return the least number of bytes that *part* takes in a result. Its exact size is counted in the end."""
+    if isinstance(part, Message):
+        return _HEAD + part.ByteSize()
+    if isinstance(part, dict):
+        return _HEAD + sum(_HEAD + len(key) + len(value) for key, value in part.items())
+    return _HEAD + len(part) if isinstance(part, str) else _HEAD
 
 
 def _put(phase: str, result: Any, part: Any) -> None:

@@ -12,12 +12,13 @@ append again, and nobody could tell whether the files are up to date.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import FragmentError
 from ..messages.quoting import quote
 from . import json_text, yaml_text
+from .budget import Budget
 from .offers import STRATEGIES, Offer, Output, Strategy
 from .paths import normalise, refuse_collisions
 from .structure import Text, merge
@@ -25,8 +26,10 @@ from .structure import Text, merge
 FILES_LIMIT = 10_000  # files of one run
 TOTAL_LIMIT = 67_108_864  # bytes of all of them: held in memory, and written twice before anything counts
 FILE_LIMIT = 10_485_760  # bytes of one of them: as much as a frame can carry
-MERGE_LIMIT = 131_072  # bytes that are merged into one file: YAML is read at about 100 KB a second, and twice
-MERGES_LIMIT = 1_048_576  # bytes that are merged in one run
+MERGE_LIMIT = 131_072  # bytes that are merged into one file
+MERGES_LIMIT = (
+    524_288  # bytes that are merged in one run: two seconds if they are all text; `budget` counts values
+)
 
 _YAML, _JSON = (yaml_text.read, yaml_text.write), (json_text.read, json_text.write)
 _FORMATS = {"yaml": _YAML, "yml": _YAML, "json": _JSON}
@@ -44,8 +47,12 @@ class _Part:
     content: str
 
 
-def combine(offers: Sequence[Offer]) -> list[Output]:
-    """Return the files that come of the *offers*, by path. Raises FragmentError for what cannot be one."""
+def combine(offers: Sequence[Offer], *, check: Callable[[], None] | None = None) -> list[Output]:
+    """Return the files that come of the *offers*, by path. Raises FragmentError for what cannot be one.
+
+    It may take seconds. *check* is called many times in each; what it raises ends the work and is let through.
+    """
+    budget = Budget(check)
     ranks: dict[str, int] = {}
     parts: dict[str, list[_Part]] = {}
     for arrival, offer in enumerate(offers):
@@ -61,7 +68,7 @@ def combine(offers: Sequence[Offer]) -> list[Output]:
         if any(part.strategy is Strategy.MERGE for part in found):
             merged += _size(found)
             _bound(found[-1], merged, MERGES_LIMIT, "to be merged in one run")
-        outputs.append(_combine_one(found))
+        outputs.append(_combine_one(found, budget))
         total += len(outputs[-1].content)
         _bound(found[-1], total, TOTAL_LIMIT, "in all files")
     return outputs
@@ -78,7 +85,7 @@ def _read(offer: Offer, rank: int, arrival: int) -> _Part:
     return _Part(offer.plugin, path, strategy, ranks, fragment.format.casefold(), fragment.content)
 
 
-def _combine_one(parts: list[_Part]) -> Output:
+def _combine_one(parts: list[_Part], budget: Budget) -> Output:
     """Return the file that the *parts* of one path make, which are in order."""
     base = _base([part for part in parts if part.strategy is Strategy.REPLACE])
     appends = [part for part in parts if part.strategy is Strategy.APPEND]
@@ -86,7 +93,7 @@ def _combine_one(parts: list[_Part]) -> Output:
     if appends and merges:
         raise _conflict(appends[0], merges[0], "it is to be appended to, and to be merged into")
     used = [*base, *merges, *appends]
-    content = _merged(used) if merges else _appended(used)
+    content = _merged(used, budget) if merges else _appended(used)
     _bound(used[-1], len(content), FILE_LIMIT, "in one file")
     plugins = tuple(dict.fromkeys(part.plugin for part in used))
     strategies = tuple(dict.fromkeys(str(part.strategy) for part in used))
@@ -107,16 +114,16 @@ def _appended(parts: list[_Part]) -> bytes:
     return "".join([*ended, *texts[-1:]]).encode()
 
 
-def _merged(parts: list[_Part]) -> bytes:
+def _merged(parts: list[_Part], budget: Budget) -> bytes:
     _bound(parts[-1], _size(parts), MERGE_LIMIT, "to be merged into one file")
     read, write = _FORMATS[_format(parts)]
     texts = [Text(part.plugin, part.path, part.content) for part in parts]
-    trees = [tree for tree in map(read, texts) if tree is not None]
+    trees = [tree for tree in (read(text, budget) for text in texts) if tree is not None]
     if len(parts) == 1 or not trees:  # nothing to merge, or nothing but comments
         return parts[0].content.encode()
     for more in trees[1:]:
         merge(trees[0], more, parts[0].path)
-    return write(trees[0], texts[0])
+    return write(trees[0], texts[0], budget)
 
 
 def _size(parts: list[_Part]) -> int:

@@ -159,12 +159,23 @@ def find(directory: Path) -> Path | None:
         return None
     except (OSError, ValueError):
         pass  # what is wrong with it is said below
-    return resolve(directory)
+    return _real(directory)
 
 
 @contextmanager
 def held(directory: Path) -> Iterator[Ground]:
     """Yield *directory*, which nobody else writes to meanwhile. Raises TreeError if somebody does."""
-    root = resolve(directory)
+    root = _real(directory)
     with TreeLock(root), Ground(root) as ground:
         yield ground
+
+
+def _real(directory: Path) -> Path:
+    """Return the real path of *directory*. Raises TreeError if it is none, and nobody can make one there."""
+    try:
+        return resolve(directory)
+    except TreeError as error:
+        if os.path.isdir(directory):
+            raise
+        remedy = "Name a directory, or a path where nothing is yet: it is made"
+        raise TreeError(error.path, error.problem, remedy) from error

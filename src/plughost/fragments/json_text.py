@@ -10,28 +10,34 @@ from typing import Any
 
 from ..messages import depth
 from ..messages.quoting import is_utf8, quote
+from .budget import TEXT_VALUES, Budget
 from .structure import DEPTH_LIMIT, Leaf, Series, Table, Text, Tree
 
 INDENT = 2  # blanks
 
 
-def read(text: Text) -> Tree:
-    """Return what *text* holds. Raises FragmentError for anything that is not strictly JSON."""
+def read(text: Text, budget: Budget | None = None) -> Tree:
+    """Return what *text* holds. Counts it. Raises FragmentError for anything that is not strictly JSON."""
+    budget = budget or Budget()
+    budget.spend(text, TEXT_VALUES)
     if depth.exceeds(text.content.encode(), DEPTH_LIMIT):
         raise text.wrong(f"nested over {DEPTH_LIMIT} deep", "Flatten it")
 
     def number(word: str) -> Leaf:
+        budget.spend(text)
         return Leaf(text.plugin, ("number", word), quote(word), word)
 
     def refuse(word: str) -> Leaf:
         raise text.wrong(f"{word} is not JSON", "Generate a number, a text or null")
 
     def mapping(pairs: list[tuple[str, Any]]) -> Table:
+        budget.spend(text)
         table = Table(text.plugin, None)
         for key, value in pairs:
             if key in table.items:
                 raise text.wrong(f"the key {quote(key)} a second time", "Keep one of them")
-            table.items[key] = _word(text, key), _tree(text, value)
+            budget.spend(text)
+            table.items[key] = _word(text, key), _tree(text, value, budget)
         return table
 
     try:
@@ -44,19 +50,20 @@ def read(text: Text) -> Tree:
         )
     except json.JSONDecodeError as error:
         raise text.wrong(f"line {error.lineno}: not JSON: {error.msg}", "Mend what generates it") from error
-    return _tree(text, value)
+    return _tree(text, value, budget)
 
 
-def write(tree: Tree, text: Text) -> bytes:  # noqa: ARG001 - as for YAML, which asks how the first text was written
+def write(tree: Tree, text: Text, budget: Budget | None = None) -> bytes:  # noqa: ARG001 - as for YAML
     """Return *tree* as JSON, indented and with an end of line."""
     return (_written(tree, "\n") + "\n").encode()
 
 
-def _tree(text: Text, value: Any) -> Tree:
+def _tree(text: Text, value: Any, budget: Budget) -> Tree:
     if isinstance(value, (Leaf, Table, Series)):
-        return value
+        return value  # and counted
+    budget.spend(text)
     if isinstance(value, list):
-        return Series(text.plugin, None, [_tree(text, each) for each in value])
+        return Series(text.plugin, None, [_tree(text, each, budget) for each in value])
     if isinstance(value, str):
         return Leaf(text.plugin, ("text", value), quote(value), _word(text, value))
     word = json.dumps(value)

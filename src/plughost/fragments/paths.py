@@ -21,6 +21,9 @@ DEPTH_LIMIT = 64  # names in a path: each may be a directory to make, and no pro
 STORE = ".plughost-generate"  # in the output directory, while files are written
 
 _DRIVE = re.compile(r"[A-Za-z]:")
+# Windows drops dots and blanks at the end and takes a colon for the end of a name, and `git~1` is its short name
+# for `.git`. Names of its devices, such as `aux.yml`, are not refused: they are sound files everywhere else.
+_GIT = re.compile(r"(?:\.git|git~1)[. ]*(?::.*)?")
 _OURS = re.compile(
     r"\.plughost-.*|\..*\.plughost(?:\.lock)?"
 )  # what is believed when it is found: see `files`
@@ -92,8 +95,10 @@ def _problem_of_names(names: list[str]) -> str | None:
         if len(name.encode()) > NAME_LIMIT:
             return f"a name of over {NAME_LIMIT} bytes"
         folded = fold(name)
-        if folded == ".git":
+        if _GIT.fullmatch(folded):
             return "beneath `.git`, which belongs to git alone"
+        if folded.endswith((".", " ")):
+            return "a name that ends in a dot or a blank, which some systems drop"
         if _OURS.fullmatch(folded):
             return "a name that plughost keeps to itself"
     return None

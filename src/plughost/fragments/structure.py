@@ -50,11 +50,12 @@ class Table:
 
 @dataclass(slots=True)
 class Series:
-    """A list."""
+    """A list. *marks* are those of its items, once something was merged into it."""
 
     plugin: str
     source: Any
     items: list[Tree] = field(default_factory=list)
+    marks: set[Hashable] | None = None
 
 
 Tree: TypeAlias = Leaf | Table | Series
@@ -82,11 +83,12 @@ def _merge(base: Tree, more: Tree, path: str, keys: tuple[str, ...]) -> None:
             else:
                 base.items[key] = source, value
     elif isinstance(base, Series) and isinstance(more, Series):
-        known = set(map(mark_of, base.items))
+        if base.marks is None:  # kept: thousands of texts, each with an item more, would take squared time
+            base.marks = set(map(mark_of, base.items))
         for item in more.items:
             mark = mark_of(item)
-            if mark not in known:
-                known.add(mark)
+            if mark not in base.marks:
+                base.marks.add(mark)
                 base.items.append(item)
     elif mark_of(base) != mark_of(more):
         problem = f"{_at(keys)} is {_describe(more)} here and {_describe(base)} by {base.plugin}"

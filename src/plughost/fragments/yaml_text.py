@@ -4,7 +4,7 @@ nesting.
 Theory of operation. The library is asked for nodes, not for values: a node still knows how it was written, so quotes,
 block texts and the comments of what was there first survive, and nothing is ever read as a boolean, a date or a
 number and written as another: `on` is a key and `3.10` stays what it is. An alias is written out as what it stands
-for, because what is merged into one place must not appear in another; all that they expand to is counted and bounded.
+for, because what is merged into one place must not appear in another; all that they expand to is counted.
 What was written is read once more: if it is not what was meant, comments are given up, then the ways in which texts
 were quoted, and then all of it.
 """
@@ -12,15 +12,14 @@ were quoted, and then all of it.
 from __future__ import annotations
 
 import io
-from contextlib import suppress
 from enum import Enum
 from typing import Any
 
 from ..errors import FragmentError
 from ..messages.quoting import quote
+from .budget import TEXT_VALUES, Budget
 from .structure import DEPTH_LIMIT, Leaf, Series, Table, Text, Tree, mark_of
 
-VALUES_LIMIT = 100_000  # of one text, with all aliases written out
 WIDTH = 1 << 30  # characters of a line: no line is broken that was not broken before
 INDENT = 2  # blanks, for the mappings of a text
 
@@ -30,47 +29,52 @@ _TEXT, _NULL, _BOOLEAN = _CORE + "str", _CORE + "null", _CORE + "bool"
 _FOLD_MARK = "\a"  # where the library remembers a fold of a folded text; such a character cannot be in one
 
 
-def read(text: Text) -> Tree | None:
-    """Return what *text* holds; None if that is null, or comments alone. Raises FragmentError."""
+def read(text: Text, budget: Budget | None = None) -> Tree | None:
+    """Return what *text* holds; None if that is null, or comments alone. Counts it. Raises FragmentError."""
+    budget = budget or Budget()
+    budget.spend(text, TEXT_VALUES)
     _refuse_directives(text)
-    library = _library()
+    library = _library(text, budget)
     try:
         node = library.compose(text.content)
     except RecursionError as error:
         raise _too_deep(text) from error
     except Exception as error:  # besides its own, it lets IndexError, ValueError and others through
+        if isinstance(error, FragmentError) or error is budget.stop:
+            raise
         raise _syntax_error(text, error) from error
-    tree = None if node is None else _Reading(text, library.resolver).tree(node, 1)
+    tree = None if node is None else _Reading(text, budget, library.resolver).tree(node, 1)
     return None if isinstance(tree, Leaf) and tree.mark == (_NULL, "") else tree
 
 
-def write(tree: Tree, text: Text) -> bytes:
+def write(tree: Tree, text: Text, budget: Budget | None = None) -> bytes:
     """Return *tree* as YAML, written as *text* was where it can be. Raises FragmentError if it cannot be written."""
+    again = (budget or Budget()).unlimited()  # nothing is here that was not counted when it was read
     offset = _dash_offset(tree)
     meant = mark_of(tree)
     for manner in _Manner:
-        with suppress(
-            Exception
-        ):  # the library's own, and others as below; FragmentError for what does not read
-            written = _written(_node(tree, manner), offset)
-            again = read(Text(text.plugin, text.path, written))
-            if again is not None and mark_of(again) == meant:
-                return written.encode()
+        try:
+            written = _written(_node(tree, manner), offset, text, again)
+            found = read(Text(text.plugin, text.path, written), again)
+        except Exception as error:  # as above, and FragmentError for what does not read
+            if error is again.stop:
+                raise
+            continue
+        if found is not None and mark_of(found) == meant:
+            return written.encode()
     raise text.wrong("cannot be written once it is merged", "Generate plainer YAML, or replace the file")
 
 
 class _Reading:
     """Turns the nodes of one text into values, and counts them."""
 
-    def __init__(self, text: Text, resolver: Any) -> None:
+    def __init__(self, text: Text, budget: Budget, resolver: Any) -> None:
         self._text = text
+        self._budget = budget
         self._resolver = resolver
-        self._count = 0
 
     def tree(self, node: Any, depth: int) -> Tree:
-        self._count += 1
-        if self._count > VALUES_LIMIT:
-            raise self._text.wrong(f"over {VALUES_LIMIT} values, aliases written out", "Generate less")
+        self._budget.spend(self._text)
         if depth > DEPTH_LIMIT:
             raise _too_deep(self._text)
         if node.id == "scalar":
@@ -88,6 +92,7 @@ class _Reading:
                 raise self._wrong(key_node, "a key that is a list or mapping", "Use text as keys")
             if key_node.tag == _NULL:
                 raise self._wrong(key_node, "a key that is null", "Use text as keys")
+            self._budget.spend(self._text)
             key = self._leaf(key_node)
             name = key_node.value.replace(_FOLD_MARK, "")
             if name in table.items:
@@ -108,8 +113,9 @@ class _Reading:
         return self._text.wrong(f"line {node.start_mark.line + 1}: {problem}", remedy)
 
 
-def _library() -> Any:
+def _library(text: Text, budget: Budget) -> Any:
     from ruamel.yaml import YAML
+    from ruamel.yaml.composer import Composer
     from ruamel.yaml.scanner import RoundTripScanner, ScannerError
 
     class Scanner(RoundTripScanner):
@@ -122,8 +128,19 @@ def _library() -> Any:
                 )
             super().fetch_flow_collection_start(TokenClass, to_push)
 
+    class Counting(Composer):
+        """Stops at the value that is one too many: the rest would be read for nothing."""
+
+        values = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.values += 1
+            budget.foresee(text, self.values)
+            return super().compose_node(parent, index)
+
     library = YAML(typ="rt", pure=True)
     library.Scanner = Scanner
+    library.Composer = Counting
     library.max_depth = DEPTH_LIMIT
     library.composer.warn_double_anchors = False  # YAML allows it: the last one counts
     library.width = WIDTH
@@ -182,8 +199,8 @@ def _node(tree: Tree, manner: _Manner) -> Any:
     return MappingNode(source.ctag, pairs, flow_style=flow, comment=comment)
 
 
-def _written(node: Any, offset: int) -> str:
-    library = _library()
+def _written(node: Any, offset: int, text: Text, budget: Budget) -> str:
+    library = _library(text, budget)
     library.indent(mapping=INDENT, sequence=offset + INDENT, offset=offset)
     stream = io.StringIO()
     library.serialize(node, stream)

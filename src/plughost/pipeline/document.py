@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import ManifestError
 from ..messages.quoting import is_utf8, quote
-from . import yaml_events
+from . import key_path, yaml_events
 from .node import Mapping, Node, Scalar, Sequence
 
 EVENT_LIMIT = 100_000  # values, keys, and the beginning and end of what holds them, aliases written out
@@ -100,7 +100,7 @@ class _Tree:
 
     def _wrong_at(self, line: int, problem: str, remedy: str) -> ManifestError:
         key = ".".join(branch.key.text for branch in self.open if branch.key is not None)
-        return ManifestError(self.source, key, f"line {line}: {problem}", remedy)
+        return ManifestError(self.source, key_path.shown(key), f"line {line}: {problem}", remedy)
 
     def _begin(self, event: Any) -> None:
         self.documents += 1

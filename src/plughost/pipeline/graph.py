@@ -8,6 +8,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
+DRAWN = 8  # names of a circle that stand in a message
+
 
 def order(needs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the keys of *needs*, each after all it needs, otherwise in their own order.
@@ -53,5 +55,6 @@ def circle(needs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def drawn(circle: Sequence[str]) -> str:
-    """Return *circle* as people see it: `a -> b -> a`."""
-    return " -> ".join((*circle, circle[0]))
+    """Return *circle* as people see it: `a -> b -> a`. Of a long one, only its beginning and its end are drawn."""
+    shown = circle if len(circle) <= DRAWN else (*circle[: DRAWN - 1], "…", circle[-1])
+    return " -> ".join((*shown, circle[0]))

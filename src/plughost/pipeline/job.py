@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from plughost_sdk.hook_messages import JobDefinition, MatrixRow, MatrixValue, PackageSpec, SkipConfig
 
+from ..messages.quoting import quote
 from . import matrix, placeholder, steps
 from .matrix import Matrix, Row
 from .names import Names
@@ -107,7 +108,7 @@ def _needs(members: dict[str, Place]) -> dict[str, Place]:
     for each in members["needs"].one_or_more() if "needs" in members else ():
         name = each.text()
         if name in found:
-            raise each.wrong(f"`{name}` a second time", "Keep one of them")
+            raise each.wrong(f"{quote(name)} a second time", "Keep one of them")
         found[name] = each
     return found
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from plughost_sdk.hook_messages import LIMIT, JobDefinition
 
-from ..messages.quoting import quote
+from ..messages.quoting import listed, quote
 from . import graph, job, matrix
 from .job import Job
 from .names import Names
@@ -33,7 +33,7 @@ def read(place: Place, names: Names, default_runner: str) -> list[Job]:
         wanted = [
             found[name].needs[after] for name, after in zip(circle, (*circle[1:], circle[0]), strict=True)
         ]
-        lines = ", ".join(str(each.node.line) for each in wanted)
+        lines = listed([str(each.node.line) for each in wanted])
         problem = f"{graph.drawn(circle)}: none of them can be the first (lines {lines})"
         raise wanted[0].wrong(problem, "Take one of these needs out")
     return [found[name] for name in graph.order(needs)]

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ..errors import ManifestError
 from ..messages.quoting import listed, quote
-from . import placeholder, yaml_text
+from . import key_path, placeholder, yaml_text
 from .node import BOOLEANS, Mapping, Node, Scalar, Sequence
 
 NAME_LIMIT = 100  # characters; names become parts of file names, which may have 255 bytes
@@ -32,7 +32,7 @@ class Place:
     def wrong(self, problem: str, remedy: str, at: Node | None = None) -> ManifestError:
         """Return the error that *problem* is, at the line of this value, or of *at*."""
         line = (at or self.node).line
-        return ManifestError(self.source, self.key, f"line {line}: {problem}", remedy)
+        return ManifestError(self.source, key_path.shown(self.key), f"line {line}: {problem}", remedy)
 
     def at(self, name: str, node: Node) -> Place:
         return Place(node, f"{self.key}.{name}" if self.key else name, self.source, self.templated)
