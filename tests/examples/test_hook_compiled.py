@@ -18,6 +18,8 @@ from plughost_sdk import hook_messages as m
 from plughost_sdk.frames.length_prefix import LengthPrefixDecoder
 from ruamel.yaml import YAML
 
+from tests.examples.hook_providers import part, uses
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 FOLDER = EXAMPLES / "hook" / "gitlab-rust"
 BINARY = FOLDER / "provider"
@@ -611,6 +613,16 @@ def key(**fields: Any) -> Change:
     return lambda s: s.jobs[0].MergeFrom(m.JobDefinition(**fields))
 
 
+def of_last(**fields: Any) -> Change:
+    return lambda s: s.jobs[-1].MergeFrom(m.JobDefinition(**fields))
+
+
+def need_in_another_workflow(schema: m.CigenSchema) -> None:
+    for each, variable in zip(schema.jobs, "AB", strict=True):
+        each.workflow = variable
+        schema.workflows.add(id=variable).run_when.add(kind=ENV, key=variable)
+
+
 ENV = m.WORKFLOW_CONDITION_KIND_ENV
 EXPRESSION = m.WORKFLOW_CONDITION_KIND_EXPRESSION
 
@@ -642,8 +654,16 @@ EXPRESSION = m.WORKFLOW_CONDITION_KIND_EXPRESSION
         pytest.param(condition(kind=99, key="A"), "GITLAB_CONDITION", id="an unknown kind"),
         pytest.param(condition(kind=EXPRESSION), "GITLAB_CONDITION", id="no expression"),
         pytest.param(condition(kind=EXPRESSION, expression="${{ x }}"), "GITLAB_CONDITION", id="of GitHub"),
-        pytest.param(key(skip_if=m.SkipConfig(env=["A-B"])), "GITLAB_CONDITION", id="skip by no name"),
-        pytest.param(key(skip_if=m.SkipConfig(branch=["*\n"])), "GITLAB_CONDITION", id="skip by no branch"),
+        pytest.param(of_last(skip_if=m.SkipConfig(env=["A-B"])), "GITLAB_CONDITION", id="skip by no name"),
+        pytest.param(
+            of_last(skip_if=m.SkipConfig(branch=["*\n"])), "GITLAB_CONDITION", id="skip by no branch"
+        ),
+        pytest.param(of_last(extra={"if": "always()"}), "GITLAB_CONDITION", id="if of GitHub"),
+        pytest.param(of_last(extra={"if": "github.ref == 'x' || true"}), "GITLAB_CONDITION", id="if with or"),
+        pytest.param(of_last(extra={"if": "vars.A == 'a''b'"}), "GITLAB_CONDITION", id="if with quotes"),
+        pytest.param(of_last(extra={"if": "[a]"}), "GITLAB_CONDITION", id="if of a list"),
+        pytest.param(key(extra={"if": "vars.A == 'x'"}), "GITLAB_NEEDS", id="a need that may be missing"),
+        pytest.param(need_in_another_workflow, "GITLAB_NEEDS", id="a need under another condition"),
         pytest.param(key(source_files=["@nothing"]), "GITLAB_CONDITION", id="an unknown group"),
         pytest.param(key(extra={"retry": "["}), "GITLAB_GENERATE_ERROR", id="extra that is no YAML"),
         pytest.param(key(extra={"retry": "[" * 50_000}), "GITLAB_GENERATE_ERROR", id="deep YAML"),
@@ -681,6 +701,80 @@ def test_commands_that_call_themselves_end_in_an_error(calls: int) -> None:
     assert (codes(result), list(result.fragments)) == (["GITLAB_TOO_MANY_STEPS"], [])
 
 
+def passing_on(times: int, text: str) -> m.CigenSchema:
+    """A command that calls a command and so on, each of which puts its parameter in so many times."""
+    schema = m.CigenSchema(jobs=[job("a", steps=[call("c0", f"p: {text}")])])
+    for n in range(7):
+        last = run("echo << parameters.p >>")
+        more = call(f"c{n + 1}", f"p: '{'<< parameters.p >>' * times}'")
+        schema.commands[f"c{n}"].steps.append(last if n == 6 else more)
+    return schema
+
+
+@pytest.mark.parametrize("times", [2, 40])
+def test_parameters_that_multiply_are_stopped_before_they_are_made(times: int) -> None:
+    result = generate(passing_on(times, "x" * 20_000))
+    assert (codes(result), list(result.fragments)) == (["GITLAB_TOO_LONG"], [])
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("filled", [False, True], ids=["as it is", "filled"])
+def test_commands_add_so_much_to_a_job_and_no_more(filled: bool, more: int) -> None:
+    limit = 1_048_576
+    around = (run("<< parameters.p >>") if filled else run("x" * limit)).ByteSize() - limit * (not filled)
+    text = "x" * (limit - around + more)
+    schema = m.CigenSchema(jobs=[job("a", steps=[call("long", f"p: {text}" if filled else "")])])
+    schema.commands["long"].steps.append(run("<< parameters.p >>" if filled else text))
+    assert codes(generate(schema)) == (["GITLAB_TOO_LONG"] if more > 0 else [])
+
+
+@settings(max_examples=30)
+@given(ANYTHING | st.sampled_from(AWKWARD))
+def test_a_parameter_of_a_command_is_a_text_and_nothing_more(value: str) -> None:
+    write = part("github-actions", "yaml_writer").write
+    schema = m.CigenSchema(jobs=[job("a", steps=[call("outer", write({"p": value}))])])
+    inner = [call("inner", "q: <<parameters.p>>\nr: 'b'"), call("inner", "q: '=<< parameters.p >>'\nr: c")]
+    schema.commands["outer"].steps.extend(inner)
+    schema.commands["inner"].steps.append(run("echo << parameters.q >> << parameters.r >>"))
+    assert parsed(generate(schema))["a"]["script"] == [f"echo {value} b", f"echo ={value} c"]
+
+
+def test_the_inputs_of_a_step_get_parameters_too() -> None:
+    upload = uses("actions/upload-artifact@v4", **{"with": {"path": "<< parameters.p >>"}})
+    schema = m.CigenSchema(jobs=[job("a", steps=[run("make"), call("keep", "p: dist/")])])
+    schema.commands["keep"].steps.append(upload)
+    assert parsed(generate(schema))["a"]["artifacts"] == {"paths": ["dist/"]}
+
+
+def test_what_is_said_to_other_providers_is_none_of_gitlabs() -> None:
+    steps = [run("make"), call("github", "uses: a/b@v1"), call("woodpecker", "image: x")]
+    assert codes(generate(m.CigenSchema(jobs=[job("a", steps=steps, extra={"github": "x: 1"})]))) == []
+
+
+def test_a_secret_of_gitlab_is_a_variable() -> None:
+    env = {"TOKEN": "${{ secrets.INDEX }}", "INDEX": "${{ secrets.INDEX }}"}
+    result = generate(m.CigenSchema(jobs=[job("a", env=env)]))
+    assert (codes(result), parsed(result)["a"]["variables"]) == ([], {"TOKEN": "$INDEX"})
+
+
+@pytest.mark.parametrize("pull_request", ["", "{}", "null"])
+def test_a_trigger_that_says_what_is_usual_here_needs_no_word(pull_request: str) -> None:
+    schema = small()
+    schema.workflows.add(id="w", yaml=f"on: {{pull_request: {pull_request}, push: {{branches: [main]}}}}")
+    assert codes(generate(schema)) == []
+
+
+def test_the_sample_pipeline_gives_a_pipeline_without_a_word() -> None:
+    from plughost.pipeline import read
+
+    schema = read(EXAMPLES / "hook/cigen.yml").expanded
+    result = generate(schema)
+    assert codes(result) == []
+    found = parsed(result)
+    assert found["deploy"]["needs"] == ["build"]
+    assert found["deploy"]["rules"] == [{"if": '$CI_COMMIT_BRANCH == "main"'}]
+
+
 def add_step(step: m.Step) -> Change:
     return lambda s: s.jobs[0].steps.append(step)
 
@@ -715,6 +809,12 @@ def command_without_a_value(schema: m.CigenSchema) -> None:
         ),
         pytest.param(key(extra={"strategy": "x"}), "GITLAB_JOB_KEY", id="extra"),
         pytest.param(key(checkout={"ref": "x"}), "GITLAB_CHECKOUT", id="checkout"),
+        pytest.param(key(skip_if=m.SkipConfig(env=["A"])), "GITLAB_SKIPPED_NEED", id="need that is skipped"),
+        pytest.param(
+            lambda s: s.workflows.add(id="w", yaml="on: {pull_request: , push: {branches: [main, dev]}}"),
+            "GITLAB_TRIGGERS",
+            id="triggers on a branch",
+        ),
         pytest.param(lambda s: s.workflows.add(id="w", yaml="on: push"), "GITLAB_TRIGGERS", id="triggers"),
         pytest.param(lambda s: s.jobs.add(id="empty"), "GITLAB_NO_SCRIPT", id="no script"),
         pytest.param(lambda s: s.jobs.append(job("cache")), "GITLAB_JOB_ID", id="reserved"),
@@ -763,11 +863,42 @@ def test_what_gitlab_cannot_express_is_a_warning_beside_a_file(change: Change, c
 def test_a_condition_of_a_workflow_is_a_rule_of_its_jobs(fields: dict[str, Any], expected: str) -> None:
     schema = small()
     schema.workflows.add(id="w").run_when.add(**fields)
-    schema.jobs[0].workflow = "w"
+    schema.jobs[1].workflow = "w"
     found = parsed(generate(schema))
-    assert found["a"]["rules"] == [{"if": expected}]
-    assert "rules" not in found["b"]
-    assert found["b"]["needs"] == [{"job": "a", "optional": True}]  # else no pipeline where a is not in it
+    assert found["b"]["rules"] == [{"if": expected}]
+    assert "rules" not in found["a"]
+    assert found["b"]["needs"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("github.ref == 'refs/heads/main'", '$CI_COMMIT_BRANCH == "main"'),
+        ("${{ github.ref != 'refs/tags/v1' }}", '$CI_COMMIT_TAG != "v1"'),
+        ("github.ref_name == 'x' && vars.A != 'b'", '$CI_COMMIT_REF_NAME == "x" && $A != "b"'),
+        ("github.event_name == 'pull_request'", '$CI_PIPELINE_SOURCE == "merge_request_event"'),
+    ],
+    ids=["branch", "tag", "both", "event"],
+)
+def test_a_usual_condition_of_a_job_is_its_rule(given: str, expected: str) -> None:
+    schema = small()
+    schema.jobs[1].extra["if"] = given
+    result = generate(schema)
+    assert (codes(result), parsed(result)["b"]["rules"]) == ([], [{"if": expected}])
+
+
+def test_rules_that_are_written_for_gitlab_stand_for_any_condition() -> None:
+    for extra in ({"rules": "[{when: always}]"}, {"gitlab": "rules: [{when: always}]"}):
+        schema = m.CigenSchema(jobs=[job("a", extra={"if": "always()", **extra})])
+        assert parsed(generate(schema))["a"]["rules"] == [{"when": "always"}]
+
+
+def test_a_need_that_only_changed_files_keep_away_is_optional() -> None:
+    schema = small()
+    schema.jobs[0].source_files.append("src/**")
+    result = generate(schema)
+    assert codes(result) == []
+    assert parsed(result)["b"]["needs"] == [{"job": "a", "optional": True}]  # else no pipeline without a
 
 
 def test_jobs_that_come_and_go_together_need_each_other_firmly() -> None:
@@ -824,8 +955,8 @@ def test_a_cache_that_a_tool_keeps_elsewhere_is_moved_into_the_project() -> None
 
 
 def test_files_that_a_step_uploads_are_artifacts() -> None:
-    upload = m.UsesStep(module="actions/upload-artifact@v4", **{"with": {"path": "|\n  dist/\n  report.xml"}})
-    result = generate(m.CigenSchema(jobs=[job("a", steps=[run("make"), m.Step(uses=upload)])]))
+    upload = uses("actions/upload-artifact@v4", **{"with": {"path": "|\n  dist/\n  report.xml"}})
+    result = generate(m.CigenSchema(jobs=[job("a", steps=[run("make"), upload])]))
     assert codes(result) == []
     assert parsed(result)["a"]["artifacts"] == {"paths": ["dist/", "report.xml"]}
 

@@ -10,7 +10,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plughost_sdk import hook
 from plughost_sdk.hook_messages import (
@@ -159,7 +159,7 @@ def test_the_sample_pipeline_gives_files_that_hold(provider: hook.Provider) -> N
     pipeline = read_pipeline(ROOT / "src/plughost/bundled/hook/cigen.yml")
     for each in (pipeline.native, pipeline.expanded):
         made = generate(provider, each)
-        assert errors(made) == []
+        assert [found for found in made.diagnostics if found.level != Diagnostic.LEVEL_INFO] == []
         assert made.fragments
         assert provider.answer("validate", ValidateRequest(rendered=made.fragments)) == ValidateResult()
 
@@ -174,7 +174,7 @@ def test_a_file_is_replaced_and_its_first_line_says_who_wrote_it(provider: hook.
     (fragment,) = generate(provider, schema(job("make"))).fragments
     assert (fragment.strategy, fragment.order, fragment.format) == (hook.REPLACE, 0, "yaml")
     assert provider.name in fragment.content.splitlines()[0]
-    assert "plughost generate" in fragment.content
+    assert "plughost generate PROVIDER --schema FILE" in fragment.content
     assert fragment.content.endswith("\n")
 
 
@@ -206,6 +206,7 @@ def test_any_text_is_read_back_as_it_was_given(
 @pytest.mark.parametrize("provider", PROVIDERS)
 @settings(max_examples=50)
 @given(value=TEXTS)
+@example(value="\n")
 def test_a_parameter_of_a_command_is_a_text_and_nothing_more(provider: hook.Provider, value: str) -> None:
     write = part("github-actions", "yaml_writer").write
     call = custom("say", write({"what": value}))
@@ -306,6 +307,62 @@ def test_commands_that_multiply_are_stopped(provider: hook.Provider, last: list[
     commands = {f"c{number}": CommandDefinition(steps=[custom(f"c{number + 1}")] * 30) for number in range(6)}
     commands["c6"] = CommandDefinition(steps=last)
     assert len(errors(generate(provider, schema(job(custom("c0")), commands=commands)))) == 1
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("times", [2, 40])
+def test_parameters_that_multiply_are_stopped_before_they_are_made(
+    provider: hook.Provider, times: int
+) -> None:
+    def passed_on(number: int) -> Any:
+        return custom(f"c{number}", "p: " + "<< parameters.p >>" * times)
+
+    commands = {
+        f"c{number}": CommandDefinition(parameters={"p": CommandParameter()}, steps=[passed_on(number + 1)])
+        for number in range(6)
+    }
+    commands["c6"] = CommandDefinition(
+        parameters={"p": CommandParameter()}, steps=[run("echo << parameters.p >>")]
+    )
+    result = generate(provider, schema(job(custom("c0", "p: " + "x" * 20_000)), commands=commands))
+    assert (len(errors(result)), list(result.fragments)) == (1, [])
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("filled", [False, True], ids=["as-it-is", "filled"])
+def test_commands_add_so_much_to_a_job_and_no_more(provider: hook.Provider, filled: bool, more: int) -> None:
+    limit = part("github-actions", "commands").TEXT_LIMIT
+    step = run("<< parameters.p >>") if filled else run("x")
+    around = step.ByteSize() if filled else run("x" * limit).ByteSize() - limit
+    text = "x" * (limit - around + more)
+    command = CommandDefinition(
+        parameters={"p": CommandParameter(default_yaml="a")}, steps=[step if filled else run(text)]
+    )
+    call = custom("long", f"p: {text}" if filled else "")
+    result = generate(provider, schema(job(call), commands={"long": command}))
+    assert bool(errors(result)) == (more > 0)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_stands_in_a_job_itself_may_be_as_long_as_a_frame_holds(provider: hook.Provider) -> None:
+    command = "x" * (2 * part("github-actions", "commands").TEXT_LIMIT)
+    result = generate(provider, schema(job(command, env={"A": "b"})))
+    assert commands_and_env(provider, read(provider, result))[0] == [command]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("workflows", [1, 20])
+def test_files_that_no_frame_holds_are_an_error(provider: hook.Provider, workflows: int) -> None:
+    long = CommandDefinition(steps=[run("x" * 1_000_000)])
+    jobs = [job(custom("long"), id=f"j{n}", workflow=f"w{n % workflows}") for n in range(20)]
+    request = GenerateRequest(schema=schema(*jobs, commands={"long": long}))
+    name = next(each for each, package in PACKAGES.items() if load(each).name == provider.name)
+    answers = converse(
+        name, part_frames([Hello(core_protocol=1), request]), {"PLUGHOST_HOOK_ROUND": "generate"}
+    )
+    result = GenerateResult.FromString(answers[1])
+    assert (len(errors(result)), list(result.fragments)) == (1, [])
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

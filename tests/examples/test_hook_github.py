@@ -84,7 +84,10 @@ def test_a_workflow_runs_for_pull_requests_and_main_and_may_read_only() -> None:
     assert made["name"] == "CI"
     assert made["on"] == {"pull_request": {}, "push": {"branches": ["main"]}}
     assert made["permissions"] == {"contents": "read"}
-    assert made["concurrency"]["cancel-in-progress"] == "${{ github.event_name == 'pull_request' }}"
+    assert made["concurrency"] == {
+        "group": "ci-${{ github.event_name == 'pull_request' && github.ref || github.run_id }}",
+        "cancel-in-progress": "${{ github.event_name == 'pull_request' }}",
+    }
     assert made["jobs"] == {
         "test": {
             "runs-on": "ubuntu-latest",
@@ -119,6 +122,15 @@ def test_a_workflow_says_in_its_own_words_what_it_wants_otherwise() -> None:
     assert (made["name"], made["permissions"]) == ("Night", {})
     assert made["on"] == {"schedule": [{"cron": "0 3 * * *"}]}
     assert made["env"] == {"LANG": "C", "LEVEL": "3.10"}
+
+
+@pytest.mark.parametrize("on", ["workflow_call", "[push, workflow_call]", "{workflow_call: {inputs: {}}}"])
+def test_a_workflow_that_others_call_is_in_no_group_but_its_own(on: str) -> None:
+    def made(yaml: str) -> dict[str, Any]:
+        return workflow(job("make"), workflows=[WorkflowDefinition(id="ci", yaml=yaml)])
+
+    assert "concurrency" not in made(f"on: {on}")
+    assert made(f"on: {on}\nconcurrency: mine")["concurrency"] == "mine"
 
 
 def test_a_key_that_github_would_refuse_is_left_out_with_a_warning() -> None:
@@ -211,10 +223,19 @@ def test_job_ids_are_made_fit_and_needs_follow() -> None:
     assert made[list(made)[5]]["needs"] == list(made)[:5]
 
 
-def test_a_need_in_another_workflow_is_said_and_left_out() -> None:
+def test_a_need_in_another_workflow_is_an_error_and_no_file_loses_its_guard() -> None:
     result = generate(PROVIDER, schema(job("a", id="a"), job("b", id="b", needs=["a"], workflow="other")))
-    assert codes(result) == ["GITHUB_NEEDS"]
-    assert "needs" not in files(result)[".github/workflows/other.yml"]["jobs"]["b"]
+    assert codes(result) == errors(result) == ["GITHUB_NEEDS"]
+    assert list(files(result)) == [".github/workflows/ci.yml"]
+
+
+def test_a_stage_is_said_to_be_left_out_once() -> None:
+    result = generate(PROVIDER, schema(*(job("make", id=name, stage="check") for name in "ab")))
+    assert codes(result, Diagnostic.LEVEL_INFO) == codes(result) == ["GITHUB_STAGE"]
+
+
+def test_what_a_job_says_to_another_provider_is_none_of_githubs() -> None:
+    assert only("make", extra={"gitlab": "artifacts: {paths: [a]}", "woodpecker": "x: 1"}) == only("make")
 
 
 @pytest.mark.parametrize(
@@ -313,7 +334,17 @@ def test_services_that_are_none_are_refused(services: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "action", "inputs"),
     [
-        ({"name": "python"}, "actions/setup-python@v5", {"python-version": "3.x", "cache": "pip"}),
+        ({"name": "python"}, "actions/setup-python@v5", {"python-version": "3.x"}),
+        (
+            {"name": "python", "path": "."},
+            "actions/setup-python@v5",
+            {"python-version": "3.x", "cache": "pip"},
+        ),
+        (
+            {"name": "python", "manager": "poetry", "path": "."},
+            "actions/setup-python@v5",
+            {"python-version": "3.x"},
+        ),
         (
             {"name": "python", "manager": "uv", "version": "3.10"},
             "actions/setup-python@v5",
@@ -322,7 +353,7 @@ def test_services_that_are_none_are_refused(services: str) -> None:
         (
             {"name": "nodejs", "version": "22"},
             "actions/setup-node@v4",
-            {"node-version": "22", "cache": "npm"},
+            {"node-version": "22"},
         ),
         (
             {"name": "yarn", "path": "./web/"},
@@ -332,7 +363,7 @@ def test_services_that_are_none_are_refused(services: str) -> None:
         ({"name": "ruby", "path": "."}, "ruby/setup-ruby@v1", {"bundler-cache": True}),
         ({"name": "golang"}, "actions/setup-go@v5", {"go-version": "stable"}),
         (
-            {"name": "java", "manager": "gradle", "extra": {"distribution": "zulu"}},
+            {"name": "java", "manager": "gradle", "extra": {"distribution": "zulu", "cache": "gradle"}},
             "actions/setup-java@v4",
             {"java-version": "21", "distribution": "zulu", "cache": "gradle"},
         ),
@@ -343,6 +374,56 @@ def test_a_language_is_set_up_by_its_action(
 ) -> None:
     step = only("make", package_specs=[PackageSpec(**spec)])["steps"][1]
     assert (step["uses"], step["with"]) == (action, inputs)
+
+
+@pytest.mark.parametrize(
+    ("package", "groups", "expected"),
+    [
+        (
+            "python",
+            ["src/**", "./pyproject.toml", "a/requirements-dev.txt"],
+            "pyproject.toml\na/requirements-dev.txt",
+        ),
+        ("npm", ["web/package-lock.json", "!package-lock.json"], "web/package-lock.json"),
+        ("npm", ["yarn.lock", "package.json", "src/*.js"], None),
+    ],
+    ids=["python", "npm", "another-manager"],
+)
+def test_a_cache_is_asked_for_only_where_the_schema_shows_the_files_of_it(
+    package: str, groups: list[str], expected: str | None
+) -> None:
+    more = {"source_file_groups": {"files": StringList(values=groups)}}
+    inputs = only("make", packages=[package], with_schema=more)["steps"][1]["with"]
+    assert inputs.get("cache-dependency-path") == expected
+    assert ("cache" in inputs) == (expected is not None)
+
+
+def test_the_files_of_a_cache_may_be_in_a_key_or_among_the_source_files() -> None:
+    cache = {"caches": {"deps": CacheDefinition(paths=["a"], key_parts=["x/go.sum"])}}
+    inputs = only("make", packages=["go"], with_schema=cache)["steps"][1]["with"]
+    assert inputs["cache-dependency-path"] == "x/go.sum"
+    guarded = only("make", packages=["npm"], source_files=["package-lock.json"])["steps"][2]["with"]
+    assert (guarded["cache"], guarded["cache-dependency-path"]) == ("npm", "package-lock.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "refused"),
+    [
+        ("a,b", "", True),
+        ("a-${{ hashFiles('a', 'b') }}", "", False),
+        ("a-{{ matrix.v }}", "x", False),
+        ("a-{{ matrix.v }}", "x,y", True),
+        ("a" * 512, "", False),
+        ("a" * 513, "", True),
+        ("a{{ matrix.v }}", "x" * 511, False),
+        ("a{{ matrix.v }}", "x" * 512, True),
+    ],
+    ids=["comma", "comma-in-code", "row", "comma-in-row", "longest", "too-long", "longest-row", "long-row"],
+)
+def test_a_key_that_actions_cache_would_refuse_is_refused(key: str, value: str, refused: bool) -> None:
+    step = Step(save_cache=SaveCacheStep(key=key, paths=["p"]))
+    result = generate(PROVIDER, schema(job(step, matrix=values(v=["ok", value]))))
+    assert errors(result) == (["GITHUB_GENERATE_ERROR"] if refused else [])
 
 
 def test_a_language_is_set_up_once_in_the_version_that_the_matrix_has() -> None:
@@ -494,7 +575,9 @@ def test_every_step_after_the_checkout_is_skipped_if_nothing_changed() -> None:
     assert look_up["if"] == f"{hashed} != ''"
     assert look_up["uses"] == "actions/cache/restore@v4"
     assert look_up["with"]["lookup-only"] is True
-    assert look_up["with"]["key"].endswith(f"-${{{{ runner.os }}}}-${{{{ {hashed} }}}}")
+    assert look_up["with"]["key"].endswith(
+        f"-${{{{ runner.os }}}}-${{{{ runner.arch }}}}-${{{{ {hashed} }}}}"
+    )
     assert [each["if"] for each in guarded] == [
         UNCHANGED,
         f"(always()) && ({UNCHANGED})",
@@ -512,9 +595,80 @@ def test_the_marker_is_of_one_job_definition_and_row_alone() -> None:
         return found
 
     assert key() == key()
-    assert len({key(), key("make all"), key(id="other"), key(env={"A": "b"}), key(image="node:22")}) == 5
-    row = "-${{ matrix['a b'] }}-${{ matrix.os }}-${{ hashFiles("
-    assert row in key(matrix=values(**{"os": ["x"], "a b": ["y"]}))
+    others = [key("make all"), key(id="other"), key(env={"A": "b"}), key(image="node:22")]
+    of_workflow: list[dict[str, Any]] = [
+        {"variables": {"LEVEL": "3"}},
+        {"provider_config": {"github": "env: {LEVEL: 4}"}},
+        {"workflows": [WorkflowDefinition(id="ci", yaml="defaults: {run: {shell: bash}}")]},
+        {"workflows": [WorkflowDefinition(id="ci", yaml="permissions: {packages: read}")]},
+    ]
+    others += [key(with_schema=each) for each in of_workflow]
+    assert len({key(), *others}) == 1 + len(others)
+
+
+def test_a_row_is_in_the_key_by_its_number_whatever_its_values_are() -> None:
+    def key(*of_os: str) -> str:
+        made = only("make", source_files=["a.py"], matrix=values(os=list(of_os)))
+        return str(made["steps"][1]["with"]["key"])
+
+    assert "-${{ strategy.job-index }}-${{ hashFiles(" in key("a,b", "x" * 600)
+    assert "," not in key("a,b").partition("hashFiles")[0]
+    assert key("a", "b") != key("b", "a")  # else the first row would be green for what the second did
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"extra": {"outputs": "v: ${{ steps.x.outputs.v }}"}},
+        {"extra": {"environment": "production"}},
+        {"extra": {"permissions": "contents: write"}},
+        {"extra": {"permissions": "write-all"}},
+        {"env": {"TARGET": "${{ vars.TARGET }}"}},
+        {"steps": [run("x", **{"if": "github.event_name == 'push'"})]},
+        {"steps": [run("echo ${{ needs.a.outputs.b }}")]},
+        {"steps": [run("x", env={"T": "${{ secrets.T }}"})]},
+        {"steps": [uses("actions/upload-artifact@v4")]},
+        {"steps": [uses("docker/build-push-action@v6")]},
+        {"extra": {"strategy": "matrix: ${{ fromJSON(inputs.rows) }}"}},
+    ],
+    ids=[
+        "outputs",
+        "environment",
+        "permissions",
+        "all-permissions",
+        "vars",
+        "event",
+        "needs",
+        "secrets",
+        "artifact",
+        "push",
+        "rows",
+    ],
+)
+def test_a_job_that_would_be_green_and_hollow_is_not_skipped(fields: dict[str, Any]) -> None:
+    more = {key: value for key, value in fields.items() if key != "steps"}
+    result = generate(PROVIDER, schema(job("make", *fields.get("steps", []), source_files=["a"], **more)))
+    assert codes(result, Diagnostic.LEVEL_INFO) == codes(result) == ["GITHUB_NOT_SKIPPED"]
+    (made,) = files(result).values()
+    assert all(step.get("id") != "unchanged" for step in made["jobs"]["test"]["steps"])
+
+
+def test_the_env_of_a_workflow_may_make_its_jobs_hollow_too() -> None:
+    jobs = [job("make", source_files=["a"])]
+    result = generate(PROVIDER, schema(*jobs, variables={"SHA": "${{ github.sha }}"}))
+    assert codes(result) == ["GITHUB_NOT_SKIPPED"]
+
+
+def test_what_decides_only_whether_a_job_runs_does_not_keep_it_from_being_skipped() -> None:
+    steps = [run("${{ matrix.v }} ${{ github.workspace }} ${{ env.A }}"), run("x", **{"if": "always()"})]
+    made = only(
+        *steps,
+        source_files=["a"],
+        matrix=values(v=["1"]),
+        extra={"if": "github.ref == 'x'"},
+        skip_if=SkipConfig(env=["SKIP"]),
+    )
+    assert made["steps"][1]["id"] == "unchanged"
 
 
 def test_a_group_of_files_that_is_not_there_is_refused() -> None:

@@ -316,11 +316,59 @@ def test_files_that_did_not_change_skip_every_step() -> None:
         source_files=["@py", "./a"],
         with_schema={"source_file_groups": {"py": StringList(values=["*.py"])}},
     )
-    (when,) = made["steps"][0]["when"]
-    assert when["path"] == {"include": ["*.py", "a", "lib/**"], "on_empty": True}
-    assert when["evaluate"] == (
+    of_pull_request, otherwise = made["steps"][0]["when"]
+    skip_env = (
         '((SKIP ?? "") == "") && (CI_COMMIT_BRANCH != "old") && (not (CI_COMMIT_BRANCH startsWith "wip/"))'
     )
+    assert of_pull_request == {
+        "event": "pull_request",
+        "path": {"include": ["*.py", "a", "lib/**"], "on_empty": True},
+        "evaluate": skip_env,
+    }
+    # After a red push, one of other files must not skip what was red.
+    assert otherwise == {"evaluate": f'(CI_PIPELINE_EVENT != "pull_request") && ({skip_env})'}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "refused"),
+    [
+        ("on: push", "on: workflow_dispatch", True),
+        ("on: push", "on: {push: {tags: [v1]}}", True),
+        ("on: push", "on: [push, workflow_dispatch]", False),
+        ("when: {event: [push, manual]}", "on: workflow_dispatch", False),
+        ("when: {branch: main}", "on: workflow_dispatch", False),
+        ("", "on: pull_request", False),
+    ],
+)
+def test_a_file_that_can_never_run_with_what_it_waits_for_is_an_error(
+    one: str, other: str, refused: bool
+) -> None:
+    definitions = [WorkflowDefinition(id="one", yaml=one), WorkflowDefinition(id="other", yaml=other)]
+    jobs = [job("a", id="a", workflow="one"), job("b", id="b", needs=["a"], workflow="other")]
+    result = generate(PROVIDER, schema(*jobs, workflows=definitions))
+    assert codes(result) == errors(result) == (["WOODPECKER_NEEDS"] if refused else [])
+
+
+@pytest.mark.parametrize(
+    ("own", "warned_of"),
+    [
+        ({}, ["WOODPECKER_NEEDS"]),
+        ({"skip_if": SkipConfig(branch=["docs"]), "extra": {"if": "A"}}, []),
+        ({"skip_if": SkipConfig(branch=["docs"])}, ["WOODPECKER_NEEDS"]),
+    ],
+    ids=["nothing", "the-same", "half"],
+)
+def test_a_job_that_runs_where_its_need_is_skipped_is_said(own: dict[str, Any], warned_of: list[str]) -> None:
+    first = job("a", id="a", skip_if=SkipConfig(branch=["docs"]), extra={"if": "A"})
+    assert warned(first, job("b", id="b", needs=["a"], **own))[0] == warned_of
+
+
+def test_what_only_takes_time_or_is_another_providers_is_no_warning() -> None:
+    extra = {"timeout-minutes": "5", "gitlab": "artifacts: {}", "github": "x: 1"}
+    steps = [Step(save_cache=SaveCacheStep(name="pip")), run("make")]
+    result = generate(PROVIDER, schema(job(*steps, extra=extra, stage="check")))
+    assert codes(result) == codes(result, Diagnostic.LEVEL_INFO)
+    assert sorted(codes(result)) == ["WOODPECKER_CACHE", "WOODPECKER_JOB_KEY", "WOODPECKER_STAGE"]
 
 
 # Images and services

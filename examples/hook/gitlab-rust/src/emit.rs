@@ -13,6 +13,17 @@ pub fn section(out: &mut String, key: &str, value: &Value) {
     entry(out, key, value, 0);
 }
 
+/// A whole document that is read as the value again.
+pub fn document(value: &Value) -> String {
+    let mut out = String::new();
+    match value {
+        Value::Map(map) if !map.is_empty() => mapping(&mut out, map, 0, true),
+        Value::List(items) if !items.is_empty() => items.iter().for_each(|item| list_item(&mut out, item, 0)),
+        other => leaf(&mut out, other, 1),
+    }
+    out
+}
+
 fn entry(out: &mut String, key: &str, value: &Value, depth: usize) {
     inline_text(out, key);
     out.push(':');

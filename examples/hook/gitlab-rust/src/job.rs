@@ -117,6 +117,13 @@ pub fn variables(env: &BTreeMap<String, String>, whose: &str, findings: &mut Fin
             );
             continue;
         }
+        if let Some(secret) = secret(value) {
+            // A secret of GitLab's is a variable already, and another name for it may be given.
+            if secret != name {
+                out.push(name, format!("${secret}"));
+            }
+            continue;
+        }
         if has_expression(value) {
             findings.warn(
                 "GITLAB_EXPRESSION",
@@ -127,6 +134,12 @@ pub fn variables(env: &BTreeMap<String, String>, whose: &str, findings: &mut Fin
         out.push(name, value.as_str());
     }
     out
+}
+
+/// The name in a value that is `${{ secrets.NAME }}` and nothing else.
+fn secret(value: &str) -> Option<&str> {
+    let inside = value.trim().strip_prefix("${{")?.strip_suffix("}}")?;
+    inside.trim().strip_prefix("secrets.").filter(|name| is_name(name))
 }
 
 fn set_image(out: &mut Map, job: &JobDefinition, findings: &mut Findings) {
@@ -213,8 +226,8 @@ fn take_over(out: &mut Map, job: &JobDefinition, findings: &mut Findings) {
             {
                 out.set("timeout", format!("{} minutes", minutes.scalar().unwrap_or_default()));
             }
-            // Of other providers, as a mapping of their own.
-            ("github" | "circleci" | "woodpecker", _) => (),
+            // Of other providers, as a mapping of their own; and what is a rule.
+            ("github" | "circleci" | "woodpecker" | "buildkite" | "if", _) => (),
             (key, value) if TAKEN_OVER.contains(&key) => out.set(key, value),
             _ => findings.warn(
                 "GITLAB_JOB_KEY",

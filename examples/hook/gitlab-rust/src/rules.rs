@@ -47,7 +47,10 @@ pub fn of_job(
             None => refuse(findings, &whose, branch),
         }
     }
-    let wanted = workflows.condition(job);
+    if workflows.own_condition(job).is_none() {
+        refuse(findings, &whose, &job.extra["if"]);
+    }
+    let wanted = &workflows.condition(job);
     let files = watched(schema, job, &skip.paths_unmodified, findings);
     if !files.is_empty() {
         // Elsewhere GitLab compares with the last push, and would skip after a push that failed.
@@ -103,8 +106,49 @@ impl<'a> Workflows<'a> {
         Workflows(known)
     }
 
-    fn condition(&self, job: &JobDefinition) -> &str {
-        self.0.get(job.workflow.as_str()).map_or("", String::as_str)
+    /// Of the job and its workflow; empty if it always runs.
+    fn condition(&self, job: &JobDefinition) -> String {
+        let all = self.0.get(job.workflow.as_str()).map_or("", String::as_str);
+        let own = self.own_condition(job).unwrap_or_default();
+        if own.is_empty() { all.into() } else { both(all, &own) }
+    }
+
+    /// None if no rule can say it. Rules that the author wrote for GitLab say it already.
+    fn own_condition(&self, job: &JobDefinition) -> Option<String> {
+        let own = job.extra.get("gitlab").and_then(|text| yaml::parse(text).ok());
+        let has_rules = matches!(own, Some(Value::Map(own)) if own.get("rules").is_some());
+        match job.extra.get("if") {
+            Some(text) if !has_rules && !job.extra.contains_key("rules") => {
+                translated(yaml::parse(text).ok()?.scalar()?)
+            }
+            _ => Some(String::new()),
+        }
+    }
+
+    /// A job that is there without what it needs has lost its guard: GitLab would start it at once.
+    pub fn check_need(&self, job: &JobDefinition, needed: &JobDefinition, findings: &mut Findings) {
+        let condition = self.condition(needed);
+        if !condition.is_empty() && condition != self.condition(job) {
+            findings.error(
+                "GITLAB_NEEDS",
+                format!(
+                    "the job {:?} needs {:?}, which is only there if {condition}: it would not wait",
+                    job.id, needed.id
+                ),
+                "Put both into one workflow, with the same `if`, or give both workflows the same run_when.",
+            );
+        }
+        let (own, other) =
+            (job.skip_if.clone().unwrap_or_default(), needed.skip_if.clone().unwrap_or_default());
+        if other.env.iter().any(|each| !own.env.contains(each))
+            || other.branch.iter().any(|each| !own.branch.contains(each))
+        {
+            findings.warn(
+                "GITLAB_SKIPPED_NEED",
+                format!("the job {:?} runs even where {:?} is skipped", job.id, needed.id),
+                "Give both the same `env` and `branch` in skip_if.",
+            );
+        }
     }
 
     /// Whether `needed` is in every pipeline that `job` is in.
@@ -115,6 +159,53 @@ impl<'a> Workflows<'a> {
         let condition = self.condition(needed);
         (condition.is_empty() || condition == self.condition(job)) && (free || same)
     }
+}
+
+/// The few conditions of GitHub Actions that everybody writes, in GitLab's words.
+fn translated(text: &str) -> Option<String> {
+    let text = text.trim();
+    let text = text.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(text);
+    let parts: Option<Vec<String>> = text.split("&&").map(|part| comparison(part.trim())).collect();
+    Some(parts?.join(" && "))
+}
+
+fn comparison(text: &str) -> Option<String> {
+    let (sign, at) = ["==", "!="].iter().find_map(|sign| Some((*sign, text.find(sign)?)))?;
+    let (name, value) = (text[..at].trim(), text[at + sign.len()..].trim());
+    let value = value.strip_prefix('\'')?.strip_suffix('\'').filter(|value| !value.contains('\''))?;
+    let (name, value) = match name {
+        "github.ref" => match value.strip_prefix("refs/heads/") {
+            Some(branch) => ("CI_COMMIT_BRANCH", branch),
+            None => ("CI_COMMIT_TAG", value.strip_prefix("refs/tags/")?),
+        },
+        "github.ref_name" => ("CI_COMMIT_REF_NAME", value),
+        "github.event_name" => match value {
+            "pull_request" => ("CI_PIPELINE_SOURCE", "merge_request_event"),
+            "push" | "schedule" => ("CI_PIPELINE_SOURCE", value),
+            "workflow_dispatch" => ("CI_PIPELINE_SOURCE", "web"),
+            _ => return None,
+        },
+        other => {
+            let name = other.strip_prefix("vars.").or_else(|| other.strip_prefix("env."))?;
+            (Some(name).filter(|name| is_name(name))?, value)
+        }
+    };
+    Some(format!("${name} {sign} {}", literal(value)?))
+}
+
+/// Whether `on` says what every pipeline does here anyway: merge requests, and pushes to the main branch.
+pub fn is_usual(on: &Value) -> bool {
+    let Value::Map(on) = on else {
+        return false;
+    };
+    let nothing = |value: &Value| value.is_null() || matches!(value, Value::Map(map) if map.is_empty());
+    let main = Value::List(vec!["main".into()]);
+    on.iter().all(|(event, filter)| match (event, filter) {
+        ("pull_request", filter) => nothing(filter),
+        ("push", Value::Map(push)) => push.iter().all(|(key, value)| key == "branches" && *value == main),
+        _ => false,
+    }) && on.iter().count() == 2
+        && !on.get("push").is_some_and(nothing)
 }
 
 fn expression(condition: &WorkflowCondition) -> Option<String> {
@@ -202,6 +293,6 @@ fn refuse(findings: &mut Findings, whose: &str, what: &str) {
     findings.error(
         "GITLAB_CONDITION",
         format!("{whose} has a condition that no rule of GitLab can express: {:?}", what.trim()),
-        "Write it as `expression` with `provider: gitlab`, in GitLab's own language.",
+        "Write it as `expression` with `provider: gitlab`, in GitLab's own language; for one job, as `rules`.",
     );
 }

@@ -2,8 +2,8 @@
 //! do is left out and reported, never dropped in silence.
 
 use crate::cache::Caches;
+use crate::emit;
 use crate::findings::Findings;
-use crate::frames::LIMIT;
 use crate::messages::step::StepType;
 use crate::messages::{CigenSchema, CommandDefinition, CustomStep, RunStep, Step, UsesStep};
 use crate::rules::is_name;
@@ -16,6 +16,11 @@ use std::collections::BTreeMap;
 const MAX_DEPTH: usize = 8;
 /// Steps of one job with all commands opened up.
 const MAX_STEPS: usize = 10_000;
+/// Bytes that commands add to one job: a parameter used twice in each of them doubles every time.
+const MAX_ADDED: usize = 1_048_576;
+
+/// What GitLab does by itself, and steps in other providers' own words.
+const NOT_OURS: [&str; 5] = ["checkout", "github", "circleci", "woodpecker", "buildkite"];
 
 type Parameters = BTreeMap<String, String>;
 
@@ -28,7 +33,7 @@ pub struct Script<'a> {
     schema: &'a CigenSchema,
     job: &'a str,
     steps: usize,
-    bytes: usize,
+    added: usize,
 }
 
 impl<'a> Script<'a> {
@@ -41,7 +46,7 @@ impl<'a> Script<'a> {
             schema,
             job,
             steps: 0,
-            bytes: 0,
+            added: 0,
         };
         script.add(steps, None, 0, findings);
         script
@@ -50,15 +55,24 @@ impl<'a> Script<'a> {
     fn add(&mut self, steps: &[Step], given: Option<&Parameters>, depth: usize, findings: &mut Findings) {
         for step in steps {
             self.steps += 1;
-            self.bytes += step.encoded_len();
-            if self.steps > MAX_STEPS || self.bytes > LIMIT || depth > MAX_DEPTH {
+            if self.steps > MAX_STEPS || depth > MAX_DEPTH {
                 return findings.error(
                     "GITLAB_TOO_MANY_STEPS",
                     format!("the job {:?} has more steps than a pipeline can hold", self.job),
                     "Look for a command that calls itself.",
                 );
             }
-            let step = given.map_or_else(|| step.clone(), |given| self.fill(step, given, findings));
+            // What stands in the job itself is as long as its author made it.
+            self.added += given.map_or(0, |_| step.encoded_len());
+            let filled = given.filter(|_| self.has_room()).map(|given| self.fill(step, given, findings));
+            if !self.has_room() {
+                return findings.error(
+                    "GITLAB_TOO_LONG",
+                    format!("commands add more than {MAX_ADDED} bytes to the job {:?}", self.job),
+                    "Look for commands that put a parameter in several times.",
+                );
+            }
+            let step = filled.unwrap_or_else(|| step.clone());
             match &step.step_type {
                 Some(StepType::Run(run)) => self.run(run, findings),
                 Some(StepType::RestoreCache(step)) => self.caches.restore(step, self.job, findings),
@@ -70,6 +84,10 @@ impl<'a> Script<'a> {
                 None => self.leave_out("says nothing", "Remove it.", findings),
             }
         }
+    }
+
+    fn has_room(&self) -> bool {
+        self.added <= MAX_ADDED
     }
 
     /// Of all that a step may use, GitLab itself does one thing: it keeps files.
@@ -141,7 +159,7 @@ impl<'a> Script<'a> {
                     findings,
                 ),
             },
-            None if custom.kind == "checkout" => (),
+            None if NOT_OURS.contains(&custom.kind.as_str()) => (),
             None => self.leave_out(
                 &format!("is of the kind {:?}", custom.kind),
                 "Define a command of that name, or use a run step.",
@@ -150,19 +168,21 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// The step with the parameters of the command put in.
-    fn fill(&self, step: &Step, given: &Parameters, findings: &mut Findings) -> Step {
+    /// The step with the parameters of the command put in, as far as there is room for them.
+    fn fill(&mut self, step: &Step, given: &Parameters, findings: &mut Findings) -> Step {
         let mut put = |text: &mut String| {
             *text = replace(text, |inside| {
                 let name = inside.strip_prefix("parameters.")?;
-                if !given.contains_key(name) {
+                let Some(value) = given.get(name) else {
                     findings.warn(
                         "GITLAB_PARAMETER",
                         format!("a step of the job {:?} asks for {name:?}, which has no value", self.job),
                         "Give the parameter a default.",
                     );
-                }
-                given.get(name).cloned()
+                    return None;
+                };
+                self.added = self.added.saturating_add(value.len());
+                (self.added <= MAX_ADDED).then(|| value.clone())
             });
         };
         let mut step = step.clone();
@@ -179,8 +199,11 @@ impl<'a> Script<'a> {
                 [&mut cache.name, &mut cache.key].into_iter().for_each(&mut put);
                 cache.paths.iter_mut().for_each(put);
             }
-            Some(StepType::Custom(custom)) => put(&mut custom.yaml),
-            Some(StepType::Uses(uses)) => put(&mut uses.module),
+            Some(StepType::Custom(custom)) => custom.yaml = put_into_yaml(&custom.yaml, &mut put),
+            Some(StepType::Uses(uses)) => {
+                put(&mut uses.module);
+                uses.with.values_mut().for_each(|text| *text = put_into_yaml(text, &mut put));
+            }
             None => (),
         }
         step
@@ -192,6 +215,18 @@ impl<'a> Script<'a> {
             format!("the job {:?} has a step that {what}: left out", self.job),
             hint,
         );
+    }
+}
+
+/// Puts parameters into the texts that the YAML holds, so that none can become more than a text. What is no YAML is
+/// left for its reader to refuse.
+fn put_into_yaml(text: &str, put: &mut impl FnMut(&mut String)) -> String {
+    match yaml::parse(text) {
+        Ok(mut value) => {
+            value.texts(put);
+            emit::document(&value)
+        }
+        Err(_) => text.into(),
     }
 }
 

@@ -88,6 +88,16 @@ impl Value {
         }
     }
 
+    /// Changes every text in it; keys, numbers and truth values stay.
+    pub fn texts(&mut self, change: &mut impl FnMut(&mut String)) {
+        match self {
+            Value::Text(text) => change(text),
+            Value::Plain(_) => (),
+            Value::List(items) => items.iter_mut().for_each(|item| item.texts(change)),
+            Value::Map(map) => map.0.iter_mut().for_each(|(_, value)| value.texts(change)),
+        }
+    }
+
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Plain(text) if matches!(text.as_str(), "null" | "Null" | "NULL" | "~"))
     }

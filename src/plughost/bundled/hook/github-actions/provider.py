@@ -26,6 +26,7 @@ def generate(request):
     from github_actions import workflow
     from github_actions.notes import Notes
 
+    size = 0
     for name, jobs in workflow.group(request.schema).items():
         notes = Notes()
         try:
@@ -34,8 +35,12 @@ def generate(request):
             title = f"Failed to generate workflow {name!r}"
             yield hook.error("GITHUB_GENERATE_ERROR", str(error), title=title)
         else:
-            yield hook.fragment(f".github/workflows/{name}.yml", text, format="yaml")
+            size += len(text)
+            if not notes.has_errors:
+                yield hook.fragment(f".github/workflows/{name}.yml", text, format="yaml")
         yield from notes.diagnostics
+        if size > hook.LIMIT:  # the answer is refused already: what follows would only take time
+            return
 
 
 @provider.validate

@@ -29,14 +29,19 @@ def generate(request):
     except ValueError as error:
         yield hook.error("WOODPECKER_GENERATE_ERROR", str(error), title="Failed to arrange the workflows")
         return
+    size = 0
     for file in arranged:
         try:
             text = workflow.render(file, request.schema, notes)
+            workflow.check_events(file, arranged, request.schema, notes)
         except ValueError as error:
             title = f"Failed to generate workflow {file.name!r}"
             yield hook.error("WOODPECKER_GENERATE_ERROR", str(error), title=title)
         else:
+            size += len(text)
             yield hook.fragment(f"{FOLDER}{file.name}.yaml", text, format="yaml")
+        if size > hook.LIMIT:  # the answer is refused already: what follows would only take time
+            break
     yield from notes.diagnostics
 
 

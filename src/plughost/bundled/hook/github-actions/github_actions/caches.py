@@ -1,8 +1,12 @@
-"""Steps that restore and save caches to those of actions/cache. Keys come from the step, else from the schema."""
+"""Steps that restore and save caches to those of actions/cache. Refuses keys that it would refuse.
+
+Keys come from the step, else from the schema.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from plughost_sdk.hook_messages import CigenSchema, RestoreCacheStep, SaveCacheStep
@@ -11,7 +15,11 @@ from .notes import Notes
 from .paths import hash_files, is_path, resolve
 from .yaml_reader import read
 
+KEY_LIMIT = 512  # characters of a key; actions/cache refuses more, and commas
+
 _OS = "${{ runner.os }}"
+_KEYS = ("key", "restore-keys")  # inputs that hold keys, one in each line
+_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
 _TEMPLATE = re.compile(r"(?<!\$)\{\{\s*(.*?)\s*\}\}")
 _CHECKSUM = re.compile(r"""checksum\s*\(?\s*(["'])(.+?)\1\s*\)?""")
 _KNOWN = {
@@ -46,6 +54,26 @@ def save(step: SaveCacheStep, schema: CigenSchema, notes: Notes) -> list[Mapping
         return _unknown("save_cache", step.name, notes)
     more = {"path": "\n".join(paths), "key": key}
     return [{"name": f"Save cache {step.name}".strip(), "uses": "actions/cache/save@v4", "with": more}]
+
+
+def check_keys(steps: Iterable[Mapping], rows: Iterable[dict[str, str]]) -> None:
+    """Raise ValueError for a key that actions/cache would refuse, by itself or in one of the matrix's *rows*."""
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in row.items():
+            values.setdefault(name, set()).add(value)
+    given = [step.get("with") for step in steps if str(step.get("uses", "")).startswith("actions/cache")]
+    inputs = [str(each.get(name, "")) for each in given if isinstance(each, dict) for name in _KEYS]
+    for key in dict.fromkeys(key for each in inputs for key in each.split("\n")):
+        start, *rest = key.split("${{")
+        own = start + "".join(part.partition("}}")[2] for part in rest)
+        put_in = [values.get(name, {""}) for name in _MATRIX.findall(key)]
+        longest = len(own) + sum(max(map(len, each)) for each in put_in)
+        if longest > KEY_LIMIT or any("," in text for each in ({own}, *put_in) for text in each):
+            hint = "${{ strategy.job-index }} stands for a row of the matrix"
+            raise ValueError(
+                f"the key {key[:KEY_LIMIT]!r} of a cache has a comma or over {KEY_LIMIT} characters; {hint}"
+            )
 
 
 def _key(name: str, given: str, schema: CigenSchema) -> str:

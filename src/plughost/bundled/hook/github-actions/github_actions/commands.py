@@ -1,4 +1,4 @@
-"""Steps that name a command of the schema to the steps of that command. Refuses calls that do not fit, and loops.
+"""Steps that name a command of the schema to the steps of that command. Refuses calls that do not fit, loops and bombs.
 
 `<< parameters.x >>` and `${{ parameters.x }}` stand for what the call gives. Values are put into texts that are
 read already, never into YAML, so no value can become more than a text.
@@ -8,56 +8,86 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, MutableSequence
-from itertools import count
 from typing import Any
 
 from google.protobuf.message import Message
-from plughost_sdk.hook_messages import CigenSchema, CommandDefinition, Step
+from plughost_sdk.hook_messages import CigenSchema, CommandDefinition, JobDefinition, Step
 
 from .yaml_reader import is_null, read, read_mapping
 from .yaml_writer import write
 
 DEPTH_LIMIT = 8  # commands that call commands; deeper is a loop or a riddle
 STEP_LIMIT = 1000  # steps and calls of one job; a person writes a hundred, commands may multiply them
+TEXT_LIMIT = (
+    1_048_576  # bytes that commands add to one job; a parameter used twice in each of them doubles every time
+)
 
 _PARAMETER = re.compile(r"<<\s*parameters\.([\w-]+)\s*>>|\$\{\{\s*parameters\.([\w-]+)\s*\}\}")
 
 Values = Mapping[str, str]
 
 
-def expand(steps: Iterable[Step], schema: CigenSchema) -> list[Step]:
-    """Return *steps* with every command in the place of its call. Raises ValueError."""
-    return list(_expand(steps, schema, {}, (), count(1)))
+def expand(job: JobDefinition, schema: CigenSchema) -> list[Step]:
+    """Return the steps of *job* with every command in the place of its call. Raises ValueError."""
+    try:
+        return list(_expand(job.steps, schema, {}, (), _Room()))
+    except ValueError as error:
+        raise ValueError(f"job {job.id}: {error}") from error
 
 
-def fill(value: Any, values: Values) -> Any:
+class _Room:
+    """What one job may still take. Asked before anything is made, so that what has no room is never made."""
+
+    def __init__(self) -> None:
+        self._steps = STEP_LIMIT
+        self._text = TEXT_LIMIT
+
+    def take_step(self) -> None:
+        self._steps -= 1
+        if self._steps < 0:
+            raise ValueError(f"more than {STEP_LIMIT} steps and calls")
+
+    def take_text(self, size: int) -> None:
+        self._text -= size
+        if self._text < 0:
+            raise ValueError(f"commands add more than {TEXT_LIMIT} bytes to it")
+
+
+def _fill(value: Any, values: Values, room: _Room) -> Any:
     """Return *value* with the parameters in all of its texts replaced by *values*."""
     if not values:
         return value
     if isinstance(value, dict):
-        return {key: fill(each, values) for key, each in value.items()}
+        return {key: _fill(each, values, room) for key, each in value.items()}
     if isinstance(value, list):
-        return [fill(each, values) for each in value]
+        return [_fill(each, values, room) for each in value]
     if not isinstance(value, str) or not _PARAMETER.search(value):
         return value  # as it is: a number keeps its spelling
-    return _PARAMETER.sub(lambda found: values.get(found[1] or found[2], found[0]), value)
+    room.take_text(sum(len(values.get(_name(found), "").encode()) for found in _PARAMETER.finditer(value)))
+    return _PARAMETER.sub(lambda found: values.get(_name(found), found[0]), value)
+
+
+def _name(found: re.Match[str]) -> str:
+    return found[1] or found[2]
 
 
 def _expand(
-    steps: Iterable[Step], schema: CigenSchema, values: Values, calls: tuple[str, ...], visited: Iterator[int]
+    steps: Iterable[Step], schema: CigenSchema, values: Values, calls: tuple[str, ...], room: _Room
 ) -> Iterator[Step]:
     for step in steps:
-        if next(visited) > STEP_LIMIT:
-            raise ValueError(f"a job of more than {STEP_LIMIT} steps and calls")
+        room.take_step()
+        if calls:  # what stands in the job itself is as long as its author made it
+            room.take_text(step.ByteSize())
         kind = step.custom.kind if step.WhichOneof("step_type") == "custom" else ""
         if kind in schema.commands:
             if kind in calls or len(calls) == DEPTH_LIMIT:
                 raise ValueError(f"commands that call each other: {' -> '.join([*calls, kind])}")
             command = schema.commands[kind]
-            given = _arguments(kind, command, fill(read_mapping(step.custom.yaml, f"call of {kind}"), values))
-            yield from _expand(command.steps, schema, given, (*calls, kind), visited)
+            call = _fill(read_mapping(step.custom.yaml, f"call of {kind}"), values, room)
+            given = _arguments(kind, command, call)
+            yield from _expand(command.steps, schema, given, (*calls, kind), room)
         else:
-            yield _filled(step, values)
+            yield _filled(step, values, room)
 
 
 def _arguments(name: str, command: CommandDefinition, given: dict[str, Any]) -> dict[str, str]:
@@ -76,7 +106,7 @@ def _arguments(name: str, command: CommandDefinition, given: dict[str, Any]) -> 
     return values
 
 
-def _filled(step: Step, values: Values) -> Step:
+def _filled(step: Step, values: Values, room: _Room) -> Step:
     """Return *step* with *values* in every text of it."""
     if not values:
         return step
@@ -84,23 +114,23 @@ def _filled(step: Step, values: Values) -> Step:
     filled.CopyFrom(step)
     kind = step.WhichOneof("step_type")
     if kind == "custom":
-        filled.custom.yaml = _filled_yaml(step.custom.yaml, values)
+        filled.custom.yaml = _filled_yaml(step.custom.yaml, values, room)
     elif kind is not None:
-        replace_texts(filled, lambda text: fill(text, values))
+        replace_texts(filled, lambda text: _fill(text, values, room))
         for name in ("with", "extra"):  # maps of YAML
             before, after = (getattr(getattr(each, kind), name, {}) for each in (step, filled))
             for key in before:
-                after[key] = _filled_yaml(before[key], values)
+                after[key] = _filled_yaml(before[key], values, room)
     return filled
 
 
-def _filled_yaml(text: str, values: Values) -> str:
+def _filled_yaml(text: str, values: Values, room: _Room) -> str:
     """Return YAML *text* with *values* in the texts that it holds; if it is none, in itself."""
     try:
         value = read(text)
     except ValueError:
         value = text
-    return write(fill(value, values)).removesuffix("\n")
+    return write(_fill(value, values, room))  # with its last line feed, which a block at the end needs
 
 
 def replace_texts(message: Message, change: Callable[[str], str]) -> None:

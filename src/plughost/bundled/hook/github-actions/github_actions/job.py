@@ -11,7 +11,7 @@ from typing import Any
 
 from plughost_sdk.hook_messages import CigenSchema, JobDefinition
 
-from . import matrix, runners, services, steps, unchanged
+from . import caches, matrix, runners, services, steps, unchanged
 from .expressions import all_of, skip_if
 from .notes import Notes
 from .paths import resolve
@@ -44,15 +44,17 @@ KEYS = (
     "steps",
 )
 CALL_KEYS = ("name", "needs", "if", "permissions", "concurrency", "strategy", "uses", "with", "secrets")
+OTHER_PROVIDERS = ("circleci", "woodpecker", "gitlab", "buildkite")  # what a job says to them is not for us
 STRATEGY_KEYS = ("fail-fast", "max-parallel")
 SCALARS = ("name", "if", "timeout-minutes", "continue-on-error", "uses", *STRATEGY_KEYS)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a job stands in: the schema, the condition of its workflow, and where to put what is worth saying."""
+    """What a job stands in: the schema, what its workflow says for all jobs, and where to put what is worth saying."""
 
     schema: CigenSchema
+    shared: Mapping  # keys of the workflow that are part of every job's work
     ids: dict[str, str]  # of the jobs in the same workflow, as GitHub has them
     services: Mapping
     condition: str
@@ -75,6 +77,9 @@ def build(job: JobDefinition, setting: Setting) -> Mapping:
     job = matrix.with_dollars(job) if matrix.is_used(job) else job
     extra = _extra(job, setting.notes)
     built: Mapping = {"name": job.id} if setting.ids[job.id] != job.id else {}
+    if job.stage:
+        hint = "Say with `needs` what a job waits for"
+        setting.notes.info("GITHUB_STAGE", f"the stage {job.stage!r} is left out: GitHub has none", hint)
     if needs := _needs(job, setting):
         built["needs"] = needs
     condition = all_of(setting.condition, skip_if(job.skip_if, setting.notes), str(extra.pop("if", "")))
@@ -96,10 +101,15 @@ def build(job: JobDefinition, setting: Setting) -> Mapping:
 
 def _steps(job: JobDefinition, built: Mapping, setting: Setting) -> list[Mapping]:
     made = steps.build(job, setting.schema, setting.notes)
+    caches.check_keys(made, matrix.rows(job) if matrix.is_used(job) else [])
     paths = resolve([*job.source_files, *job.skip_if.paths_unmodified], setting.schema)
     if not paths:
         return made
-    return unchanged.guard(setting.ids[job.id], built, made, paths, matrix.keys(job))
+    if why := unchanged.obstacle(built, made, setting.shared):
+        hint = "Move what can be skipped into a job of its own, or drop source_files and paths_unmodified"
+        setting.notes.info("GITHUB_NOT_SKIPPED", f"job {job.id} runs even if nothing changed: {why}", hint)
+        return made
+    return unchanged.guard(setting.ids[job.id], built, made, paths, setting.shared)
 
 
 def _needs(job: JobDefinition, setting: Setting) -> list[str]:
@@ -108,9 +118,9 @@ def _needs(job: JobDefinition, setting: Setting) -> list[str]:
         if name in setting.ids:
             needs.append(setting.ids[name])
         elif any(each.id == name for each in setting.schema.jobs):
-            hint = "Put both jobs into one workflow, or start one with on.workflow_run"
+            hint = "Put both jobs into one workflow; an `if` of the job says when it runs"
             message = f"job {job.id} needs {name!r}, which is in another workflow; GitHub cannot wait for it"
-            setting.notes.warning("GITHUB_NEEDS", message, hint)
+            setting.notes.error("GITHUB_NEEDS", message, hint)  # a deployment must not lose its guard
         else:
             raise ValueError(f"job {job.id} needs {name!r}, which is not there")
     return needs
@@ -121,6 +131,8 @@ def _extra(job: JobDefinition, notes: Notes) -> Mapping:
     found = {}
     for name in sorted(job.extra):
         key = name.replace("_", "-")
+        if key in OTHER_PROVIDERS:
+            continue
         if key not in (*KEYS, *STRATEGY_KEYS) or key in ("needs", "env", "steps"):
             hint = f"GitHub knows {', '.join(KEYS)}"
             notes.warning("GITHUB_JOB_KEY", f"job {job.id}: {name!r} is left out", hint)

@@ -11,10 +11,15 @@ class Notes:
 
     def __init__(self) -> None:
         self._made: dict[bytes, Diagnostic] = {}
+        self.has_errors = False
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
         return list(self._made.values())
+
+    def error(self, code: str, message: str, hint: str) -> None:
+        self.has_errors = True
+        self._add(hook.error(code, message, hint=hint))
 
     def warning(self, code: str, message: str, hint: str) -> None:
         self._add(hook.warning(code, message, hint=hint))

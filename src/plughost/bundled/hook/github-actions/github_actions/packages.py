@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
-from plughost_sdk.hook_messages import JobDefinition, PackageSpec
+from plughost_sdk.hook_messages import CigenSchema, JobDefinition, PackageSpec
 
 from . import matrix
 from .notes import Notes
@@ -40,7 +41,7 @@ LANGUAGES = {
             "poetry": ("poetry.lock",),
             "uv": (),
         },
-        frozenset({"pip", "pipenv", "poetry"}),
+        frozenset({"pip", "pipenv"}),  # for poetry it asks a poetry that is there already
     ),
     "node": Language(
         "actions/setup-node@v4",
@@ -70,7 +71,7 @@ OTHER_NAMES = {"nodejs": "node", "golang": "go", "cargo": RUST}
 _VERSION = re.compile(r"\s*(?:@|==?|:)\s*[~^]?")
 
 
-def set_up(job: JobDefinition, notes: Notes) -> list[Mapping]:
+def set_up(job: JobDefinition, schema: CigenSchema, notes: Notes) -> list[Mapping]:
     """Return the steps that set up what *job* asks for, each language once."""
     steps: list[Mapping] = []
     system: list[str] = []
@@ -80,7 +81,7 @@ def set_up(job: JobDefinition, notes: Notes) -> list[Mapping]:
         if spec.manager == "apt":
             system.append(f"{spec.name}={spec.version}" if spec.version else spec.name)
         elif language and language not in seen and not _is_in_image(language, job.image):
-            steps += _set_up(language, spec, job)
+            steps += _set_up(language, spec, job, schema)
         elif not language and spec.name not in seen:
             hint = "Say its manager (apt), or install it in a run step"
             notes.warning("GITHUB_PACKAGE", f"the package {spec.name!r} is not known", hint)
@@ -115,7 +116,7 @@ def _spec(text: str) -> PackageSpec:
     return PackageSpec(name=name, version=version[0] if version else "")
 
 
-def _set_up(language: str, spec: PackageSpec, job: JobDefinition) -> list[Mapping]:
+def _set_up(language: str, spec: PackageSpec, job: JobDefinition, schema: CigenSchema) -> list[Mapping]:
     version = spec.version or _matrix_version(language, job)
     folder = spec.path.removeprefix("./").strip("/").removesuffix(".")
     if language == RUST:
@@ -125,10 +126,12 @@ def _set_up(language: str, spec: PackageSpec, job: JobDefinition) -> list[Mappin
     manager = manager or next(iter(known.managers))
     inputs: Mapping = {known.version: version or known.default} if version or known.default else {}
     inputs |= known.more
-    if manager in known.cached:
+    files = known.managers[manager]
+    shown = [f"{folder}/{each}" for each in files] if folder else _shown(files, job, schema)
+    if manager in known.cached and (spec.path or shown):  # without such a file the action fails
         inputs["cache"] = manager
-    if folder and known.managers[manager]:
-        inputs["cache-dependency-path"] = "\n".join(f"{folder}/{each}" for each in known.managers[manager])
+    if shown and (manager in known.cached or language == "go"):
+        inputs["cache-dependency-path"] = "\n".join(shown)
     elif folder and language == "ruby":
         inputs["working-directory"] = folder
     inputs |= {key: read_scalar(spec.extra[key]) for key in sorted(spec.extra)}
@@ -136,6 +139,17 @@ def _set_up(language: str, spec: PackageSpec, job: JobDefinition) -> list[Mappin
     if manager == "pnpm":  # setup-node caches for a pnpm that is there already
         steps.insert(0, {"name": "Set up pnpm", "uses": "pnpm/action-setup@v4"})
     return steps
+
+
+def _shown(files: tuple[str, ...], job: JobDefinition, schema: CigenSchema) -> list[str]:
+    """Return the paths in the schema that are such *files*: it is all that is known of the repository here."""
+    named = [*job.source_files, *job.skip_if.paths_unmodified]
+    for name in sorted(schema.source_file_groups):
+        named += schema.source_file_groups[name].values
+    for name in sorted(schema.caches):
+        named += schema.caches[name].key_parts
+    paths = [path.removeprefix("./") for path in dict.fromkeys(named) if not path.startswith(("!", "@"))]
+    return [path for path in paths if any(fnmatchcase(path.rpartition("/")[2], file) for file in files)]
 
 
 def _set_up_rust(version: str, folder: str) -> list[Mapping]:

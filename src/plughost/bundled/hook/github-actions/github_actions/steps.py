@@ -24,11 +24,15 @@ _LANGUAGE = re.compile(r"lang/([\w-]+)(?:@[~^]?(.*))?")
 def build(job: JobDefinition, schema: CigenSchema, notes: Notes) -> list[Mapping]:
     """Return checkout, set-up and the steps of *job*. Raises ValueError."""
     built = []
-    for step in commands.expand(job.steps, schema):
+    for step in commands.expand(job, schema):
         built += _step(step, job, schema, notes)
     at = next((number for number, each in enumerate(built, 1) if is_checkout(each)), 0)
     before = built[:at] or [_checkout(_scalars(job.checkout))]
-    return [*before, *packages.set_up(job, notes), *built[at:]]  # set-up looks for lock files: not before
+    return [
+        *before,
+        *packages.set_up(job, schema, notes),
+        *built[at:],
+    ]  # set-up looks for lock files: not before
 
 
 def _step(step: Step, job: JobDefinition, schema: CigenSchema, notes: Notes) -> list[Mapping]:
@@ -36,7 +40,7 @@ def _step(step: Step, job: JobDefinition, schema: CigenSchema, notes: Notes) -> 
         case "run" if step.run.command.strip():
             return [_run(step.run)]
         case "uses":
-            return _uses(step.uses, job, notes)
+            return _uses(step.uses, job, schema, notes)
         case "restore_cache":
             return caches.restore(step.restore_cache, schema, notes)
         case "save_cache":
@@ -55,10 +59,10 @@ def _run(step: RunStep) -> Mapping:
     return built | {"run": step.command}
 
 
-def _uses(step: UsesStep, job: JobDefinition, notes: Notes) -> list[Mapping]:
+def _uses(step: UsesStep, job: JobDefinition, schema: CigenSchema, notes: Notes) -> list[Mapping]:
     if found := _LANGUAGE.fullmatch(step.module):
         spec = PackageSpec(name=found[1], version=found[2] or "", extra=_with(step))
-        return packages.set_up(JobDefinition(package_specs=[spec]), notes)
+        return packages.set_up(JobDefinition(package_specs=[spec]), schema, notes)
     if not _ACTION.fullmatch(step.module):
         hint = "Write owner/repository@version, ./folder or docker://image"
         notes.warning("GITHUB_USES", f"job {job.id}: {step.module!r} is no action; left out", hint)

@@ -6,13 +6,14 @@ import re
 from typing import Any
 
 from plughost_sdk.hook_messages import (
+    LIMIT,
     WORKFLOW_CONDITION_KIND_PARAMETER,
     CigenSchema,
     JobDefinition,
     WorkflowDefinition,
 )
 
-from . import job, services
+from . import job, services, unchanged
 from .expressions import all_of, run_when
 from .notes import Notes
 from .yaml_reader import is_null, read, read_mapping
@@ -25,7 +26,7 @@ KEYS = ("name", "run-name", "on", "permissions", "concurrency", "env", "defaults
 HEADER = """\
 # Written by plughost, provider/github. Do not edit: the next run replaces this file.
 # Source: workflow {name} of the pipeline file
-# Regenerate: plughost generate
+# Regenerate: plughost generate PROVIDER --schema FILE, with the provider above and the pipeline file
 #
 """
 
@@ -50,9 +51,15 @@ def render(name: str, jobs: list[JobDefinition], schema: CigenSchema, notes: Not
     head = _head(definition, schema, notes)
     condition = all_of(*(run_when(each, notes) for each in definition.run_when))
     ids = job.identify(each.id for each in jobs)
-    setting = job.Setting(schema, ids, services.definitions(schema), condition, notes)
+    shared = {key: head[key] for key in unchanged.SHARED if key in head}
+    setting = job.Setting(schema, shared, ids, services.definitions(schema), condition, notes)
     parts = [HEADER.format(name=name) + write(head)]
-    parts += [write({ids[each.id]: job.build(each, setting)}, indent=2) for each in jobs]
+    size = len(parts[0])
+    for each in jobs:
+        parts.append(write({ids[each.id]: job.build(each, setting)}, indent=2))
+        size += len(parts[-1])
+        if size > LIMIT:
+            raise ValueError(f"a file of more than {LIMIT} bytes, which no answer holds")
     return "\n".join([parts[0], "jobs:\n" + parts[1], *parts[2:]])
 
 
@@ -71,13 +78,19 @@ def _head(definition: WorkflowDefinition, schema: CigenSchema, notes: Notes) -> 
         "name": definition.id.upper(),
         "on": _default_events(definition),
         "permissions": {"contents": "read"},
-        # A pull request that is pushed to again does not need its last run; every commit of a branch does.
+        # A pull request that is pushed to again does not need its last run, so its runs share a group. Every other run
+        # has a group of its own: in a shared one, a third run would take the place of a second that still waits.
         "concurrency": {
-            "group": "${{ github.workflow }}-${{ github.ref }}",
+            "group": definition.id
+            + "-${{ github.event_name == 'pull_request' && github.ref || github.run_id }}",
             "cancel-in-progress": "${{ github.event_name == 'pull_request' }}",
         },
     }
     head |= given
+    if "workflow_call" in _names(head["on"]) and "concurrency" not in given:
+        del head[
+            "concurrency"
+        ]  # it would see the caller's event and run, and two calls would cancel each other
     if env := _env(definition.id, shared, own, schema):
         head["env"] = env
     _check_inputs(definition, head["on"], notes)
@@ -113,9 +126,12 @@ def _default_events(definition: WorkflowDefinition) -> Mapping:
     return events
 
 
+def _names(events: Any) -> set[str]:
+    return {events} if isinstance(events, str) else {str(each) for each in events}
+
+
 def _check_inputs(definition: WorkflowDefinition, events: Any, notes: Notes) -> None:
-    names = [events] if isinstance(events, str) else [str(each) for each in events]
-    if _parameters(definition) and not {"workflow_dispatch", "workflow_call"} & set(names):
+    if _parameters(definition) and not {"workflow_dispatch", "workflow_call"} & _names(events):
         hint = "Add workflow_dispatch with inputs to `on`"
         message = f"workflow {definition.id} runs when a parameter says so, and nothing in `on` can give one"
         notes.warning("GITHUB_PARAMETER", message, hint)

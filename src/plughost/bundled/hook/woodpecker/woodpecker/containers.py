@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from plughost_sdk.hook_messages import CigenSchema, JobDefinition
+from plughost_sdk.hook_messages import LIMIT, CigenSchema, JobDefinition
 
 from . import steps
 from .conditions import both, skip_if, step_if
 from .files import File
 from .images import Place
 from .notes import Notes
+from .steps import OTHER_PROVIDERS
 from .yaml_reader import read
 from .yaml_writer import Plain
 
@@ -44,16 +45,23 @@ def containers(
 ) -> list[Mapping]:
     """Return the containers of all jobs. If there are several jobs, each says what it waits for, or nothing: `[]`."""
     built: list[Mapping] = []
+    jobs = {job.id: job for job in schema.jobs}
     names: set[str] = set()
     last: dict[str, list[str]] = {}
+    size = 0
     for job in _in_order(file.jobs):
         made = steps.build(job, schema, places[job.id], env, notes)
+        size += sum(len(str(command)) for each in made for command in each.get("commands", ()))
+        if size > LIMIT:
+            raise ValueError(f"a file of more than {LIMIT} bytes, which no answer holds")
         waits = list(dict.fromkeys(name for need in job.needs for name in last.get(need, [])))
         always = _always(job, schema, notes)
+        _say_what_is_lost(job, jobs, notes)
         for number, each in enumerate(made, 1):
             name = _unique(_step_name(job, each, number if len(made) > 1 else 0), names)
             own = each.pop("when", {})
-            when = [both(always, entry) for entry in (own if isinstance(own, list) else [own])]
+            entries = own if isinstance(own, list) else [own]
+            when = [both(each, entry) for entry in entries for each in always]
             each = (
                 {"name": name}
                 | {key: value for key, value in each.items() if key != "name"}
@@ -82,20 +90,36 @@ def _in_order(jobs: tuple[JobDefinition, ...]) -> list[JobDefinition]:
     return ordered
 
 
-def _always(job: JobDefinition, schema: CigenSchema, notes: Notes) -> Mapping:
-    """Return what must hold for every step of *job*: changed files, its own condition, and skip_if."""
-    when: Mapping = {}
+def _always(job: JobDefinition, schema: CigenSchema, notes: Notes) -> list[Mapping]:
+    """Return of what one must hold for every step of *job*: changed files, its own condition, and skip_if."""
+    when: list[Mapping] = [{}]
     paths: list[str] = []
     for each in [*job.source_files, *job.skip_if.paths_unmodified]:
         group = schema.source_file_groups.get(each[1:]) if each.startswith("@") else None
         if each.startswith("@") and group is None:
             raise ValueError(f"there is no source file group {each[1:]!r}")
         paths += list(group.values) if group is not None else [each]
-    if paths:  # a run without changed files, started by hand say, runs everything
-        when["path"] = {"include": list(dict.fromkeys(map(_pattern, paths))), "on_empty": True}
+    if paths:  # of a pull request alone: a push is compared with the one before, which may have been red
+        changed = {"include": list(dict.fromkeys(map(_pattern, paths))), "on_empty": True}
+        when = [
+            {"event": "pull_request", "path": changed},
+            {"evaluate": 'CI_PIPELINE_EVENT != "pull_request"'},
+        ]
     own = step_if(str(read(job.extra["if"])), f"job {job.id}", notes) if "if" in job.extra else {}
     skip = skip_if(job.skip_if, notes)
-    return both(when | own, {"evaluate": skip} if skip else {})
+    return [both(both(each, own), {"evaluate": skip} if skip else {}) for each in when]
+
+
+def _say_what_is_lost(job: JobDefinition, jobs: dict[str, JobDefinition], notes: Notes) -> None:
+    if job.stage:
+        hint = "Say with `needs` what a job waits for"
+        notes.info("WOODPECKER_STAGE", f"the stage {job.stage!r} is left out: Woodpecker has none", hint)
+    for need in job.needs:
+        other = jobs[need]
+        skipped = {*other.skip_if.env, *other.skip_if.branch} - {*job.skip_if.env, *job.skip_if.branch}
+        if skipped or other.extra.get("if", "") not in ("", job.extra.get("if", "")):
+            hint = f"Give {job.id} the same skip_if and if"
+            notes.warning("WOODPECKER_NEEDS", f"job {job.id} runs even where {need} is skipped", hint)
 
 
 def _pattern(path: str) -> str:
@@ -107,8 +131,13 @@ def _extra(job: JobDefinition, notes: Notes) -> Mapping:
     found: Mapping = {}
     for name in sorted(job.extra.keys() - {"if"}):
         key = name.replace("-", "_")
+        if key in OTHER_PROVIDERS:
+            continue
         if key in STEP_KEYS:
             found[key] = read(job.extra[name])
+        elif key == "timeout_minutes":
+            hint = "The settings of the repository have a timeout, which then ends it"
+            notes.info("WOODPECKER_JOB_KEY", f"job {job.id}: {name!r} is left out", hint)
         elif key == "continue_on_error" and read(job.extra[name]) == Plain("true"):
             found["failure"] = "ignore"
         else:

@@ -31,7 +31,7 @@ def build(
 ) -> list[Mapping]:
     """Return the containers of *job*, with no other names and conditions than their own. Raises ValueError."""
     built: list[Mapping] = []
-    for step in commands.expand(job.steps, schema):
+    for step in commands.expand(job, schema):
         made = _step(step, job, place, env, notes)
         if made and built and _may_share(built[-1], made):
             built[-1]["commands"] += made["commands"]
@@ -57,7 +57,7 @@ def _step(step: Step, job: JobDefinition, place: Place, env: Map[str, str], note
         case "restore_cache" | "save_cache" as kind:
             name = getattr(step, kind).name
             hint = "Mount a volume, or write a step under `woodpecker:` with a plugin that caches"
-            notes.warning(
+            notes.info(  # it is slower, and does the same
                 "WOODPECKER_CACHE", f"job {job.id}: {kind} {name!r} is left out: there is no cache", hint
             )
         case "custom":

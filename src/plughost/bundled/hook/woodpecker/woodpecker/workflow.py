@@ -1,4 +1,4 @@
-"""One file's jobs to the text of it."""
+"""One file's jobs to the text of it. Refuses a file that waits for one which no event starts with it."""
 
 from __future__ import annotations
 
@@ -41,19 +41,14 @@ GITHUBS = ("name", "run-name", "permissions", "concurrency", "defaults", "jobs")
 HEADER = """\
 # Written by plughost, provider/woodpecker. Do not edit: the next run replaces this file.
 # Source: workflow {name} of the pipeline file
-# Regenerate: plughost generate
+# Regenerate: plughost generate PROVIDER --schema FILE, with the provider above and the pipeline file
 #
 """
 
 
 def render(file: File, schema: CigenSchema, notes: Notes) -> str:
     """Return the text of *file*. Raises ValueError."""
-    definition = next((each for each in schema.workflows if each.id == file.workflow), WorkflowDefinition())
-    own = read_mapping(definition.yaml, f"workflow {file.workflow}")
-    shared = _config(schema, "woodpecker")
-    own, shared = (
-        {key: value for key, value in each.items() if not is_null(value)} for each in (own, shared)
-    )
+    definition, own, shared = _said(file.workflow, schema)
     default_image = str(shared.pop("image", DEFAULT_IMAGE))
     given = _known(shared | own, file.workflow, notes)
     env = {**schema.variables, **_env(shared, file.workflow), **_env(own, file.workflow)}
@@ -77,6 +72,42 @@ def render(file: File, schema: CigenSchema, notes: Notes) -> str:
         for key, value in ordered.items()
     ]
     return HEADER.format(name=file.workflow) + "\n".join(parts)
+
+
+def check_events(file: File, files: list[File], schema: CigenSchema, notes: Notes) -> None:
+    """Say as an error if *file* can never run, because what it waits for is never in the same pipeline."""
+    workflows = {each.name: each.workflow for each in files}
+    for other in {workflows[name] for name in file.depends_on} - {file.workflow}:
+        here, there = (_events(name, schema) for name in (file.workflow, other))
+        if here and there and not here & there:
+            hint = "Put both jobs into one workflow, or give both workflows an event in common"
+            message = (
+                f"workflow {file.workflow} waits for {other}, which no event starts with it: it never runs"
+            )
+            notes.error("WOODPECKER_NEEDS", message, hint)
+
+
+def _said(workflow: str, schema: CigenSchema) -> tuple[WorkflowDefinition, Mapping, Mapping]:
+    """Return the definition of *workflow*, what it says in its own words, and what is said for all."""
+    definition = next((each for each in schema.workflows if each.id == workflow), WorkflowDefinition())
+    own = read_mapping(definition.yaml, f"workflow {workflow}")
+    shared = _config(schema, "woodpecker")
+    own, shared = (
+        {key: value for key, value in each.items() if not is_null(value)} for each in (own, shared)
+    )
+    return definition, own, shared
+
+
+def _events(workflow: str, schema: CigenSchema) -> set[str]:
+    """Return the events that start *workflow*; none if any of them does."""
+    definition, own, shared = _said(workflow, schema)
+    found: set[str] = set()
+    for entry in _when(shared | own, definition, workflow, Notes()):
+        if not entry.get("event"):
+            return set()
+        event = entry["event"]
+        found |= set(map(str, event)) if isinstance(event, list) else {str(event)}
+    return found
 
 
 def _config(schema: CigenSchema, name: str) -> Mapping:
