@@ -1,0 +1,53 @@
+"""The host's calls that are not over, with their deadlines, by id. Gives out ids; knows no answer and no wire."""
+
+from __future__ import annotations
+
+import heapq
+
+FIRST_ID = 1  # ids count up from here in every process; 0 is legal but never given out
+
+
+class Ledger:
+    """The calls under way. Ids that were given out are never given out again."""
+
+    __slots__ = ("_deadlines", "_methods", "next_id")
+
+    def __init__(self) -> None:
+        self.next_id = FIRST_ID
+        self._methods: dict[int, str] = {}
+        self._deadlines: list[tuple[float, int]] = []  # a heap; also of calls that are over by now
+
+    def __len__(self) -> int:
+        return len(self._methods)
+
+    def __contains__(self, call_id: object) -> bool:
+        return call_id in self._methods
+
+    def new_id(self) -> int:
+        """Give out an id."""
+        self.next_id += 1
+        return self.next_id - 1
+
+    def gave_out(self, call_id: int) -> bool:
+        """Tell whether there was ever a call of this id."""
+        return FIRST_ID <= call_id < self.next_id
+
+    def open(self, call_id: int, method: str, until: float | None) -> None:
+        """Note a call, and until when it waits; None is for ever."""
+        self._methods[call_id] = method
+        if until is not None:
+            heapq.heappush(self._deadlines, (until, call_id))
+
+    def close(self, call_id: int) -> str:
+        """Note that a call is over. Returns its method."""
+        return self._methods.pop(call_id)
+
+    def calls(self) -> list[int]:
+        """Return the calls under way, oldest first."""
+        return list(self._methods)
+
+    def next_due(self) -> tuple[float, int] | None:
+        """Return the earliest deadline, and the call whose it is."""
+        while self._deadlines and self._deadlines[0][1] not in self._methods:
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0] if self._deadlines else None

@@ -1,0 +1,467 @@
+"""The `duplex` conversation with no I/O: what is written next, who gets which answer, which code a fault gets.
+
+Theory of operation. Both sides call, both answer, and nobody waits for a turn: each side numbers its own calls, and a
+message without a method is an answer. The session keeps two ledgers, of the calls that the plugin has not answered
+and of those that the host has not. Every call of the host is over exactly once, with an answer, a timeout, or the
+fault that ended the process. What is no message is dropped and counted; only bytes that are no frame end the process,
+because nobody can tell where the next frame begins. What waits to be written waits in `lanes`.
+
+Two queues lead out: `next_event` is for whoever runs the process, `next_news` for the host.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any, assert_never
+
+from msgspec.structs import replace
+from plughost_sdk.frames import content_length
+from plughost_sdk.frames.errors import FrameError, FrameTooLarge, TruncatedFrame
+
+from ...autopsy import ExitStatus
+from ...errors import LocalProtocolError, RemoteProtocolError
+from ...failures import FailureCode, Stage
+from ...messages import jsonrpc
+from ...messages.jsonrpc import Reason
+from ...messages.quoting import quote
+from ..base import Channel, EndWanted, Fault, FramePassed, HandshakeDone, Rung
+from ..conversation import Conversation, Speaker
+from . import introduction
+from .introduction import Introduction
+from .lanes import Lane, Lanes
+from .ledger import Ledger
+from .messages import InitParams, ShutdownParams
+from .news import Answered, Called, Dropped, Ignored, InitDone, News, Told, worth_telling
+from .states import INITIAL, TRANSITIONS, Said, State
+from .terms import Terms
+
+HEAD_BYTES = 400  # of a chunk that is no frame, kept to be shown
+UNSHOWN = "…"  # in place of the plugin's configuration, which may hold secrets
+_OPEN = (State.STARTED, State.INITIALISING, State.RUNNING)
+_TALKING = (*_OPEN, State.SHUTTING_DOWN)
+
+
+class DuplexSession(Conversation[State, Said]):
+    """One process of the `duplex` contract, from its start to its exit."""
+
+    __slots__ = (
+        "_asked",
+        "_calls",
+        "_ending",
+        "_frames",
+        "_head",
+        "_init_id",
+        "_init_until",
+        "_lanes",
+        "_news",
+        "_shutdown_id",
+        "_terms",
+        "_unsent",
+        "_until",
+        "fault",
+        "ignored",
+        "introduction",
+    )
+
+    def __init__(self, terms: Terms, now: float) -> None:
+        super().__init__(INITIAL, TRANSITIONS, now)
+        self.introduction: Introduction | None = None
+        self.fault: Fault | None = None
+        self.ignored: Counter[Reason] = Counter()
+        self._terms = terms
+        self._frames = content_length.ContentLengthDecoder(terms.frame_bytes)
+        self._lanes = Lanes(terms.bounds)
+        self._news: deque[News] = deque()
+        self._calls = Ledger()
+        self._asked: set[int] = set()  # the plugin's calls
+        self._init_id: int | None = None
+        self._shutdown_id: int | None = None
+        self._init_until: float | None = None
+        self._until: float | None = None  # for what was handed out to be written, or shutdown to be answered
+        self._unsent = False
+        self._ending = False
+        self._head = b""
+
+    # What the host does
+
+    def begin(self, init: InitParams) -> None:
+        """Tell the plugin who it is and what it may do. Raises LocalProtocolError if that does not fit a frame."""
+        call_id = self._calls.next_id
+        body = jsonrpc.encode_request(call_id, "plugin/init", init)
+        frame = self._framed(body, "plugin/init")
+        if init.config is not None:
+            body = jsonrpc.encode_request(call_id, "plugin/init", replace(init, config=UNSHOWN))
+        self._advance(Speaker.HOST, Said.INIT)
+        self._init_id = self._calls.new_id()
+        self._init_until = self._now + self._terms.handshake_s
+        self._lanes.put(Lane.REPLY, frame, body)  # the one lane that does not wait for init
+
+    def call(
+        self, method: str, params: Any, timeout_s: float | None = None, *, now: float | None = None
+    ) -> int:
+        """Ask the plugin for something, and return the id under which `Answered` will tell what became of it.
+
+        It is sent once init is answered, and its time counts from now. Raises LocalProtocolError, for this
+        call alone, if it does not fit a frame, and when the process was told to end. A process that has failed
+        fails the call too.
+        """
+        if self.state in (State.SHUTTING_DOWN, State.CLOSED):
+            raise LocalProtocolError(f"{method} cannot be called: the plugin is {self.state.value}")
+        if now is not None:
+            self.note_time(now)
+        body = jsonrpc.encode_request(self._calls.next_id, method, params)
+        frame = self._framed(body, method)
+        call_id = self._calls.new_id()
+        if self.fault is not None:
+            self._news.append(Answered(call_id, method, self.fault, sent=False))
+            return call_id
+        self._calls.open(call_id, method, None if timeout_s is None else self._now + timeout_s)
+        self._lanes.put_call(call_id, frame, body)
+        return call_id
+
+    def forget(self, call_id: int) -> None:
+        """Nobody waits for *call_id* any more: it is not sent if it was not yet, and not told of."""
+        if call_id in self._calls:
+            self._calls.close(call_id)
+            self._lanes.withdraw(call_id)
+
+    def notify(self, method: str, params: Any, lane: Lane = Lane.EVENT) -> bool:
+        """Tell the plugin something once init is answered. Returns whether it is still to be told anything.
+
+        Raises LocalProtocolError, for this one alone, if it does not fit a frame. A full lane loses its oldest.
+        """
+        if lane not in (Lane.KEY, Lane.EVENT):
+            raise LocalProtocolError(f"a notification does not go by the {lane.value} lane")
+        body = jsonrpc.encode_notification(method, params)
+        frame = self._framed(body, method)
+        if self.state not in _OPEN:
+            return False
+        for lost in range(self._lanes.put(lane, frame, body), 0, -1):
+            count = self._lanes.dropped[lane] - lost + 1
+            if worth_telling(count):
+                self._news.append(Dropped(lane, count))
+        return True
+
+    def answer(self, id: int, result: Any) -> bool:
+        """Answer the plugin's call *id*. Returns False if the result does not fit a frame: the plugin is told so.
+
+        Raises LocalProtocolError if it has no such call. An answer to a process that is gone is dropped.
+        """
+        body = jsonrpc.encode_response(id, result)
+        if len(body) > self._terms.frame_bytes:
+            size = f"a result of {len(body)} bytes is over the limit of {self._terms.frame_bytes}"
+            self.refuse(id, jsonrpc.INTERNAL_ERROR, size)
+            return False
+        self._reply(id, body)
+        return True
+
+    def refuse(self, id: int, code: int, message: str, data: Any = None) -> None:
+        """Answer the plugin's call *id* with an error. Raises LocalProtocolError if it has no such call."""
+        self._reply(id, jsonrpc.encode_error(id, code, message, data))
+
+    def shutdown(self, *, now: float | None = None) -> None:
+        """Tell the plugin to end: `plugin/shutdown`, then the end of its input, then the ladder.
+
+        Keys and events that wait are forgotten; calls under way may still be answered. Nothing happens to
+        one that is being shut down, or is gone. Raises LocalProtocolError before `begin`.
+        """
+        if now is not None:
+            self.note_time(now)
+        if self.state in (State.SHUTTING_DOWN, State.CLOSED, State.FAILED):
+            return
+        initialised = self.state is State.RUNNING
+        self._advance(Speaker.HOST, Said.SHUTDOWN)
+        self.marks["retired"] = self._now
+        self._init_until = None
+        self._lanes.clear_notifications()
+        self._shutdown_id = self._calls.new_id()
+        body = jsonrpc.encode_request(self._shutdown_id, "plugin/shutdown", ShutdownParams())
+        frame = self._framed(body, "plugin/shutdown")
+        if initialised:
+            self._lanes.put_call(self._shutdown_id, frame, body)  # behind the calls that wait
+        else:  # they are not for it to hear: it never answered init
+            self._end_calls(self._gone("it was told to end before it had answered plugin/init"))
+            self._lanes.put(Lane.REPLY, frame, body)
+        self._until = self._now + self._terms.ack_s
+
+    # What happens to it
+
+    def receive_data(self, data: bytes, channel: Channel) -> None:
+        if channel is Channel.STDOUT and self.state in _TALKING:
+            self._head = data[:HEAD_BYTES]
+            self._frames.receive_data(data)
+            self._read_frames()
+
+    def receive_eof(self, channel: Channel) -> None:
+        if channel is not Channel.STDOUT or self.state not in _TALKING:
+            return
+        self._frames.receive_eof()
+        self._read_frames()
+        if self.state in _OPEN:
+            self._fail(FailureCode.CRASHED, f"it ended its output {self._while()}")
+        elif self.state is State.SHUTTING_DOWN:
+            self._end_calls(self._gone(f"it ended its output {self._while()}"))
+            self._want_end(Rung.CLOSE_STDIN)
+
+    def receive_exit(self, status: ExitStatus) -> None:
+        self.marks.setdefault("exited", self._now)
+        match self.state:
+            case State.STARTED | State.INITIALISING | State.RUNNING:
+                self._fail(FailureCode.CRASHED, f"it ended with {status.meaning} {self._while()}")
+            case State.SHUTTING_DOWN:
+                self._end_calls(self._gone(f"it ended with {status.meaning} {self._while()}"))
+                self._lanes.clear()
+                self._advance(Speaker.PLUGIN, Said.EXIT)
+            case State.CLOSED | State.FAILED:
+                pass
+            case never:
+                assert_never(never)
+
+    def receive_tick(self, now: float) -> None:
+        self.note_time(now)
+        while self.state in _TALKING:  # earliest first: a late tick finds what punctual ones would have
+            overdue, due = self.next_deadline(), self._calls.next_due()
+            if overdue is None or self._now < overdue:
+                return
+            if due is not None and due[0] == overdue:
+                self._time_out(due[1])
+            elif overdue == self._init_until:
+                self._fail(FailureCode.TIMEOUT, "it did not answer plugin/init in time", "limits.handshake_s")
+            elif self.state is State.SHUTTING_DOWN:
+                self._want_end(Rung.CLOSE_STDIN)
+            else:
+                self._fail(FailureCode.TIMEOUT, "it does not read its input", "limits.write_s")
+
+    def receive_broken_pipe(self) -> None:
+        if self.state in _OPEN:
+            self._fail(FailureCode.CRASHED, f"it closed its input {self._while()}")
+        elif self.state is State.SHUTTING_DOWN:
+            self._want_end(Rung.CLOSE_STDIN)
+
+    def receive_sent(self) -> None:
+        self._unsent = False
+        if self.state is not State.SHUTTING_DOWN:
+            self._until = None
+
+    # What it asks for
+
+    def data_to_send(self) -> list[tuple[Channel, bytes]]:
+        """Return what is to be written now: one piece, and none before the last one was (`receive_sent`)."""
+        if self._unsent or self._ending or self.state not in _TALKING:
+            return []
+        taken = self._lanes.take(all_lanes=self.introduction is not None)
+        if not taken:
+            return []
+        self._unsent = True
+        if self._terms.write_s is not None and self.state is State.RUNNING:  # else other deadlines run
+            self._until = self._now + self._terms.write_s
+        self._events.extend(FramePassed("out", waiting.shown) for waiting in taken)
+        return [(Channel.STDIN, b"".join([waiting.frame for waiting in taken]))]
+
+    def next_news(self) -> News | None:
+        """Return what the host has to know, in the order in which it came about."""
+        return self._news.popleft() if self._news else None
+
+    def next_deadline(self) -> float | None:
+        if self.state not in _TALKING:
+            return None
+        due = self._calls.next_due()
+        until = (self._init_until, self._until, None if due is None else due[0])
+        return min((at for at in until if at is not None), default=None)
+
+    @property
+    def settled(self) -> bool:
+        return self.state in (State.CLOSED, State.FAILED)
+
+    @property
+    def pending(self) -> int:
+        """How many calls of the host are not over."""
+        return len(self._calls)
+
+    @property
+    def dropped(self) -> dict[Lane, int]:
+        """How many notifications each lane has lost."""
+        return dict(self._lanes.dropped)
+
+    @property
+    def stage(self) -> Stage:
+        """How far the conversation has come."""
+        match self.state:
+            case State.STARTED:
+                return Stage.LAUNCH
+            case State.INITIALISING:
+                return Stage.HANDSHAKE
+            case State.RUNNING:
+                return Stage.EXECUTE if self._calls else Stage.IDLE
+            case State.SHUTTING_DOWN | State.CLOSED:
+                return Stage.TEARDOWN
+            case State.FAILED:
+                return self.fault.stage if self.fault is not None else Stage.LAUNCH
+            case never:
+                assert_never(never)
+
+    # Messages
+
+    def _read_frames(self) -> None:
+        while self.state in _TALKING:
+            try:
+                body = self._frames.next_frame()
+            except TruncatedFrame:
+                if self.state is not State.SHUTTING_DOWN:  # one that is being ended may be cut off
+                    self._fail(
+                        FailureCode.CRASHED,
+                        f"it ended its output in the middle of a frame {self._while()}",
+                    )
+                return
+            except FrameError as error:
+                self._events.append(FramePassed("in", self._head))
+                self._fail(
+                    FailureCode.MALFORMED_RESPONSE, str(error), "limits.frame_bytes", hint=_stray(self._head)
+                )
+                return
+            if body is None:
+                return
+            self._events.append(FramePassed("in", body))
+            self._read(jsonrpc.decode(body))
+
+    def _read(self, message: jsonrpc.Message | jsonrpc.Ignored) -> None:
+        match message:
+            case jsonrpc.Notification(method, params):
+                self._news.append(Told(method, params))
+            case jsonrpc.Request():
+                self._read_request(message)
+            case jsonrpc.Response() | jsonrpc.ErrorResponse():
+                self._read_answer(message)
+            case jsonrpc.Ignored(reason, detail, id):
+                self._ignore(reason, detail)
+                if id is not None and self._awaits(id):  # whoever waits for it waits no longer
+                    self._settle(id, Fault(FailureCode.MALFORMED_RESPONSE, self.stage, detail))
+                elif id is not None and id == self._init_id and self.state is State.INITIALISING:
+                    self._fail(FailureCode.HANDSHAKE_FAILED, detail)
+            case never:
+                assert_never(never)
+
+    def _read_request(self, request: jsonrpc.Request) -> None:
+        if request.id in self._asked:
+            self._ignore(Reason.REPEATED_ID, f"{quote(request.method)} has the id of a call under way")
+            return
+        unanswered = len(self._asked) + self._lanes.waiting(Lane.REPLY)
+        if unanswered >= 2 * self._terms.reverse_calls:  # it does not read what it is told either
+            self._ignore(Reason.TOO_MANY, f"{quote(request.method)}: {unanswered} calls are unanswered")
+            return
+        self._asked.add(request.id)
+        if unanswered >= self._terms.reverse_calls:
+            self.refuse(request.id, jsonrpc.INTERNAL_ERROR, "too many calls at once")
+            return
+        self._news.append(Called(request.id, request.method, request.params))
+
+    def _read_answer(self, answer: jsonrpc.Response | jsonrpc.ErrorResponse) -> None:
+        if self._awaits(answer.id):
+            self._settle(answer.id, answer)
+        elif answer.id == self._init_id and self.state is State.INITIALISING:
+            self._read_init(answer)
+        elif answer.id == self._shutdown_id and not self._ending:
+            self._want_end(Rung.CLOSE_STDIN)
+        elif self._calls.gave_out(answer.id) and not self._lanes.holds(answer.id):
+            self._ignore(Reason.LATE, f"an answer to call {answer.id}, which is over")
+        else:
+            self._ignore(Reason.UNKNOWN_ID, f"an answer to call {answer.id}, which was never made")
+
+    def _read_init(self, answer: jsonrpc.Response | jsonrpc.ErrorResponse) -> None:
+        if isinstance(answer, jsonrpc.ErrorResponse):
+            said = f"it refused plugin/init: {quote(answer.message)} ({answer.code})"
+            self._fail(FailureCode.HANDSHAKE_FAILED, said)
+            return
+        try:
+            found = introduction.read(answer.result)
+        except RemoteProtocolError as error:
+            self._fail(FailureCode.HANDSHAKE_FAILED, str(error))
+            return
+        flaw = introduction.flaw(found, self._terms)
+        if flaw is not None:
+            self._fail(FailureCode.HANDSHAKE_FAILED, f"{flaw} ({jsonrpc.MANIFEST_VALIDATION})")
+            return
+        self.introduction = found
+        self._init_until = None
+        self.marks["shaken"] = self._now
+        self._advance(Speaker.PLUGIN, Said.INIT)
+        self._events.append(HandshakeDone(found.name, found.version))
+        self._news.append(InitDone(found))
+
+    # Moves
+
+    def _awaits(self, call_id: int) -> bool:
+        """Tell whether the plugin was asked *call_id*, and the answer is due."""
+        return call_id in self._calls and not self._lanes.holds(call_id)
+
+    def _framed(self, body: bytes, what: str) -> bytes:
+        try:
+            return content_length.encode(body, self._terms.frame_bytes)
+        except FrameTooLarge as error:
+            raise LocalProtocolError(f"{what} cannot be sent: {error}") from error
+
+    def _reply(self, id: int, body: bytes) -> None:
+        if self.state not in _TALKING:
+            return
+        if id not in self._asked:
+            raise LocalProtocolError(f"the plugin made no call {id}, or it is answered")
+        frame = self._framed(body, "a reply")
+        self._asked.remove(id)
+        if not self._ending:  # else its input is closed
+            self._lanes.put(Lane.REPLY, frame, body)
+
+    def _settle(self, call_id: int, outcome: jsonrpc.Response | jsonrpc.ErrorResponse | Fault) -> None:
+        sent = not self._lanes.withdraw(call_id)
+        self._news.append(Answered(call_id, self._calls.close(call_id), outcome, sent))
+
+    def _time_out(self, call_id: int) -> None:
+        fault = Fault(FailureCode.TIMEOUT, Stage.EXECUTE, "it did not answer in time", "limits.timeout_s")
+        self._settle(call_id, fault)
+
+    def _ignore(self, reason: Reason, detail: str) -> None:
+        self.ignored[reason] += 1
+        if worth_telling(self.ignored[reason]):
+            self._news.append(Ignored(reason, detail, self.ignored[reason]))
+
+    def _gone(self, message: str) -> Fault:
+        return Fault(FailureCode.CRASHED, self.stage, message, when=self._while())
+
+    def _end_calls(self, fault: Fault) -> None:
+        for call_id in self._calls.calls():
+            self._settle(call_id, fault)
+
+    def _want_end(self, rung: Rung) -> None:
+        self._until = None
+        if not self._ending:
+            self._ending = True
+            self._events.append(EndWanted(rung))
+
+    def _while(self) -> str:
+        match self.state:
+            case State.STARTED | State.INITIALISING:
+                return "before it had answered plugin/init"
+            case State.SHUTTING_DOWN:
+                return "while it was shut down"
+            case _:
+                return "before it had answered" if self._calls else "while nothing was asked of it"
+
+    def _fail(
+        self, code: FailureCode, message: str, limit: str | None = None, *, hint: str | None = None
+    ) -> None:
+        self.marks["failed"] = self._now
+        self.fault = Fault(code, self.stage, message, limit, hint, when=self._while())
+        self._advance(Speaker.PLUGIN, Said.FAULT)
+        self._end_calls(self.fault)
+        self._lanes.clear()
+        # One that ended its output may be about to exit: it gets the time to, and its exit status tells why.
+        exiting = code is FailureCode.CRASHED
+        if self._ending and not exiting:
+            self._events.append(EndWanted(Rung.TERMINATE))
+        self._want_end(Rung.CLOSE_STDIN if exiting else Rung.TERMINATE)
+
+
+def _stray(head: bytes) -> str | None:
+    """Say what to do about text on stdout that is no frame, or None."""
+    if head.lstrip()[:14].lower() == b"content-length":
+        return None
+    return "It printed to stdout, which carries frames only. Print to stderr instead."

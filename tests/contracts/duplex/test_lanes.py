@@ -1,0 +1,126 @@
+"""What is urgent leaves first, what waits is bounded, and nothing changes its order without a reason."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plughost.contracts.duplex.lanes import Bounds, Lane, Lanes
+
+
+def put(lanes, lane, text):
+    return lanes.put(lane, text.encode(), b"")
+
+
+def take(lanes, *, all_lanes=True):
+    return [waiting.frame.decode() for waiting in lanes.take(all_lanes=all_lanes)]
+
+
+def drain(lanes):
+    return list(iter(lambda: take(lanes), []))
+
+
+def test_every_key_leaves_first_and_one_frame_of_the_rest_with_them():
+    lanes = Lanes(Bounds())
+    put(lanes, Lane.EVENT, "e1")
+    put(lanes, Lane.EVENT, "e2")
+    put(lanes, Lane.KEY, "k1")
+    put(lanes, Lane.KEY, "k2")
+    assert drain(lanes) == [["k1", "k2", "e1"], ["e2"]]
+
+
+def test_replies_leave_before_calls_and_events_and_those_in_the_order_of_arrival():
+    lanes = Lanes(Bounds())
+    put(lanes, Lane.EVENT, "e1")
+    lanes.put_call(1, b"c1", b"")
+    put(lanes, Lane.EVENT, "e2")
+    lanes.put_call(2, b"c2", b"")
+    put(lanes, Lane.REPLY, "r1")
+    put(lanes, Lane.REPLY, "r2")
+    assert drain(lanes) == [["r1"], ["r2"], ["e1"], ["c1"], ["e2"], ["c2"]]
+
+
+def test_only_replies_leave_while_the_plugin_is_not_ready():
+    lanes = Lanes(Bounds())
+    for lane in (Lane.KEY, Lane.EVENT, Lane.REPLY):
+        put(lanes, lane, lane.value)
+    lanes.put_call(1, b"call", b"")
+    assert take(lanes, all_lanes=False) == ["reply"]
+    assert take(lanes, all_lanes=False) == []
+    assert drain(lanes) == [["key", "event"], ["call"]]
+
+
+@pytest.mark.parametrize("lane", [Lane.KEY, Lane.EVENT])
+@pytest.mark.parametrize("count", [2, 3, 4, 9])
+def test_a_full_lane_loses_its_oldest_and_counts_them(lane, count):
+    lanes = Lanes(Bounds(keys=3, events=3))
+    gone = [put(lanes, lane, str(number)) for number in range(count)]
+    assert sum(gone) == lanes.dropped[lane] == max(0, count - 3)
+    assert [text for taken in drain(lanes) for text in taken] == [str(number) for number in range(count)][-3:]
+
+
+def test_events_are_bounded_in_bytes_and_one_alone_is_always_kept():
+    lanes = Lanes(Bounds(event_bytes=10))
+    assert [put(lanes, Lane.EVENT, text) for text in ("aaaaa", "bbbbb", "c", "d" * 11, "e")] == [
+        0,
+        0,
+        1,
+        2,
+        1,
+    ]
+    assert drain(lanes) == [["e"]]
+    assert put(lanes, Lane.EVENT, "f" * 10) == 0  # the bytes of those that left are not counted
+
+
+def test_calls_and_replies_are_never_lost():
+    lanes = Lanes(Bounds(keys=1, events=1, event_bytes=1))
+    for number in range(50):
+        put(lanes, Lane.REPLY, "r")
+        lanes.put_call(number, b"c", b"")
+    assert lanes.waiting(Lane.REPLY) == lanes.waiting(Lane.CALL) == 50
+
+
+def test_a_call_can_be_withdrawn_while_it_waits_and_no_longer():
+    lanes = Lanes(Bounds())
+    lanes.put_call(1, b"c1", b"")
+    lanes.put_call(2, b"c2", b"")
+    assert lanes.holds(1)
+    assert lanes.withdraw(1)
+    assert not lanes.holds(1)
+    assert not lanes.withdraw(1)
+    assert take(lanes) == ["c2"]
+    assert not lanes.withdraw(2)
+
+
+def test_what_is_cleared_is_gone():
+    lanes = Lanes(Bounds(event_bytes=4))
+    for lane in (Lane.KEY, Lane.EVENT, Lane.REPLY):
+        put(lanes, lane, "abcd")
+    lanes.put_call(1, b"c", b"")
+    lanes.clear_notifications()
+    assert len(lanes) == 2
+    lanes.clear()
+    assert len(lanes) == 0
+    assert put(lanes, Lane.EVENT, "abcd") == 0
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from([*Lane, None]), max_size=40))
+def test_within_its_lane_everything_leaves_in_order_and_once(steps):
+    lanes = Lanes(Bounds())
+    put_in = {lane: [] for lane in Lane}
+    taken = {lane: [] for lane in Lane}
+    for number, lane in enumerate(steps):
+        if lane is None:
+            for text in take(lanes):
+                taken[Lane(text.split()[0])].append(text)
+        else:
+            text = f"{lane.value} {number}"
+            put_in[lane].append(text)
+            if lane is Lane.CALL:
+                lanes.put_call(number, text.encode(), b"")
+            else:
+                put(lanes, lane, text)
+    for text in (text for group in drain(lanes) for text in group):
+        taken[Lane(text.split()[0])].append(text)
+    assert taken == put_in
+    assert len(lanes) == 0
