@@ -27,6 +27,7 @@ COMMANDS = {
     "preflight": "Ask a hook plugin whether a job should run.",
     "check": "Check a plugin against its contract, clause by clause.",
     "lint": "Check an envelope plugin's manifest and sources, without running them.",
+    "simulate": "Show what a restart policy makes of a plugin that fails.",
     "explain": "Say what a failure code means and what to do.",
     "doctor": "Find out why a plugin does not work.",
     "completion": "Print what a shell needs to complete our commands.",
