@@ -202,7 +202,7 @@ def test_the_schema_is_proto3_in_the_contracts_package_and_carries_no_source():
 
 
 @every_message
-@settings(max_examples=12)
+@settings(max_examples=settings().max_examples // 8)
 @given(data=st.data())
 def test_the_oracle_reads_what_protobuf_writes(name, data):
     fields = data.draw(messages(name))
@@ -210,14 +210,14 @@ def test_the_oracle_reads_what_protobuf_writes(name, data):
 
 
 @every_message
-@settings(max_examples=12)
+@settings(max_examples=settings().max_examples // 8)
 @given(data=st.data())
 def test_protobuf_reads_what_the_oracle_writes(name, data):
     fields = data.draw(messages(name))
     assert seen(name, getattr(m, name).FromString(oracle.encode(name, fields))) == fields
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 3)
 @given(data=st.data())
 def test_of_damaged_bytes_both_make_the_same_or_nothing(data):
     name = data.draw(st.sampled_from(MESSAGES))
@@ -276,7 +276,7 @@ def test_of_two_kinds_of_one_step_the_last_counts():
         st.binary(min_size=4, max_size=4).map(lambda raw: bytes([oracle.FIXED32]) + raw),
     )
 )
-@settings(max_examples=10)
+@settings(max_examples=settings().max_examples // 10)
 def test_a_field_that_nobody_knows_survives_a_round_trip(name, tail):
     field = oracle.varint(UNKNOWN << 3 | tail[0]) + tail[1:]
     assert getattr(m, name).FromString(field).SerializeToString() == field
