@@ -1,0 +1,107 @@
+"""Publishes -> what one subscriber is to be told, in publish order and within bounds. Knows of no other subscriber."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from .frame_room import PAYLOAD_LIMIT
+
+ENTRY_COST = 512  # bytes of book-keeping for a topic or a delivery, beside its name and payload
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLimits:
+    """What snapshots may cost. All in bytes, but for *subscriptions* of one plugin and *waiting* deliveries to one."""
+
+    payload: int = PAYLOAD_LIMIT  # of one publish: what fits the frame that delivers it
+    topic: int = 512  # of a topic's name: names of people's making are a tenth of that
+    publisher: int = 67_108_864  # of all that one plugin has published last: a quarter of the store
+    store: int = 268_435_456  # of the latest of all topics
+    subscriptions: int = 4096  # as many topics as nobody writes by hand
+    waiting: int = 1024  # deliveries: a chunked data set of 2 GiB; one further behind will not catch up
+    queue: int = 67_108_864  # of all that waits for one subscriber; the newest stays, whatever its size
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One publish. *version* rises with every publish, whatever its topic."""
+
+    topic: str
+    payload: bytes
+    version: int
+    publisher: str
+
+    @property
+    def cost(self) -> int:
+        """Return what it costs to keep it, in bytes."""
+        return len(self.topic.encode()) + len(self.payload) + ENTRY_COST
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What became of the publishes for one subscriber. Whatever was *queued* waits, or is counted once more here."""
+
+    queued: int = 0
+    delivered: int = 0
+    replaced: int = 0  # by a newer one of a latest-state topic
+    dropped: int = 0  # because too much waited
+    forgotten: int = 0  # because the process that had subscribed was gone
+
+
+class Deliveries:
+    """The queue of one subscriber. *tally* counts, *cost* is what waits, in bytes."""
+
+    def __init__(self, limits: SnapshotLimits) -> None:
+        self.tally = Tally()
+        self.cost = 0
+        self._limits = limits
+        self._latest_state: frozenset[str] = frozenset()
+        self._waiting: dict[int, Snapshot] = {}  # by version, so in publish order
+        self._last: dict[str, int] = {}  # the newest waiting version of each topic
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def keep_latest_of(self, topics: Iterable[str]) -> None:
+        """Let a publish of one of *topics* take the place of the one before, if that still waits."""
+        self._latest_state = frozenset(topics)
+
+    def put(self, snapshot: Snapshot) -> None:
+        """Queue *snapshot* at the end. If too much waits, the oldest is dropped, and never the newest."""
+        self._count(queued=1)
+        if snapshot.topic in self._latest_state and snapshot.topic in self._last:
+            self._remove(self._last[snapshot.topic])
+            self._count(replaced=1)
+        self._waiting[snapshot.version] = snapshot
+        self._last[snapshot.topic] = snapshot.version
+        self.cost += snapshot.cost
+        while len(self._waiting) > 1 and self._too_much():
+            self._remove(next(iter(self._waiting)))
+            self._count(dropped=1)
+
+    def take(self) -> Snapshot | None:
+        """Take the oldest, or None if nothing waits."""
+        if not self._waiting:
+            return None
+        self._count(delivered=1)
+        return self._remove(next(iter(self._waiting)))
+
+    def forget(self, unwanted: Callable[[str], bool]) -> None:
+        """Let go of what waits of the topics that are *unwanted* by now."""
+        for version in [each.version for each in self._waiting.values() if unwanted(each.topic)]:
+            self._remove(version)
+            self._count(forgotten=1)
+
+    def _too_much(self) -> bool:
+        return len(self._waiting) > self._limits.waiting or self.cost > self._limits.queue
+
+    def _remove(self, version: int) -> Snapshot:
+        snapshot = self._waiting.pop(version)
+        self.cost -= snapshot.cost
+        if self._last[snapshot.topic] == version:
+            del self._last[snapshot.topic]
+        return snapshot
+
+    def _count(self, **more: int) -> None:
+        self.tally = replace(self.tally, **{key: getattr(self.tally, key) + by for key, by in more.items()})

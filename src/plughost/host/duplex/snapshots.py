@@ -1,0 +1,169 @@
+"""What plugins publish -> the latest of every topic, and what each subscriber is to be told, in order. Sends nothing.
+
+Theory of operation. One counter stamps every publish, so that versions rise over all topics and a later version is a
+later publish. Each subscriber has a queue of its own: one that does not read loses its own oldest deliveries and
+nobody else's. Of a topic whose latest state is all that matters, a new publish takes the place of a waiting one; it
+goes to the end, since order is publish order. Everything held is billed in bytes, names and book-keeping included,
+because a plugin decides how many topics there are and how large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...capabilities.gates import Refusal, invalid
+from ...messages.quoting import is_utf8
+from .deliveries import Deliveries, Snapshot, SnapshotLimits, Tally
+
+HOST = "host"  # what the host itself publishes as; no plugin may be called so
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A publish that was stored: its *version*, and the *subscribers* for whom it waits now."""
+
+    version: int
+    subscribers: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Subscriber:
+    deliveries: Deliveries
+    declared: frozenset[str] = frozenset()
+    asked: set[str] = field(default_factory=set)
+
+    def wants(self, topic: str) -> bool:
+        return topic in self.declared or topic in self.asked
+
+
+class Snapshots:
+    """The store of one host, and the queues of its subscribers. For one thread; nothing here waits."""
+
+    def __init__(self, limits: SnapshotLimits | None = None) -> None:
+        self._limits = limits or SnapshotLimits()
+        self._latest: dict[str, Snapshot] = {}
+        self._version = 0
+        self._bills: dict[str, int] = {}  # bytes of the latest of all topics, by publisher
+        self._subscribers: dict[str, _Subscriber] = {}
+        self._wanting: dict[str, set[str]] = {}  # names of subscribers, by topic
+
+    @property
+    def stored(self) -> int:
+        """Return what the latest of all topics costs, in bytes."""
+        return sum(self._bills.values())
+
+    @property
+    def queued(self) -> int:
+        """Return what all waiting deliveries cost, in bytes. One payload in several queues counts in each."""
+        return sum(each.deliveries.cost for each in self._subscribers.values())
+
+    def get(self, topic: str) -> Snapshot | None:
+        """Return the latest publish of *topic*, or None if there was none."""
+        return self._latest.get(topic)
+
+    def publish(self, publisher: str, topic: str, payload: bytes) -> Published | Refusal:
+        """Store *payload* as the latest of *topic* and queue it for its subscribers, but not for *publisher*."""
+        snapshot = Snapshot(topic, payload, self._version + 1, publisher)
+        refusal = self._bad_topic(topic) or self._too_much(snapshot)
+        if refusal is not None:
+            return refusal
+        self._version = snapshot.version
+        self._replace(snapshot)
+        told = tuple(sorted(self._wanting.get(topic, set()) - {publisher}))
+        for name in told:
+            self._subscribers[name].deliveries.put(snapshot)
+        return Published(snapshot.version, told)
+
+    def declare(self, plugin: str, topics: Iterable[str], *, latest_state: Iterable[str] = ()) -> None:
+        """Subscribe *plugin* to the *topics* of its manifest until it is removed. Replaces what was declared."""
+        subscriber = self._subscriber(plugin)
+        before, subscriber.declared = subscriber.declared, frozenset(topics)
+        subscriber.deliveries.keep_latest_of(latest_state)
+        self._note(plugin, before | subscriber.declared)
+
+    def subscribe(self, plugin: str, topic: str) -> Refusal | None:
+        """Subscribe the running *plugin* to *topic*, from the next publish on. Twice is once."""
+        refusal = self._bad_topic(topic)
+        if refusal is not None:
+            return refusal
+        subscriber = self._subscriber(plugin)
+        if topic in subscriber.asked:
+            return None
+        if len(subscriber.asked) >= self._limits.subscriptions:
+            return invalid(f"a plugin has {self._limits.subscriptions} subscriptions at most")
+        subscriber.asked.add(topic)
+        self._note(plugin, {topic})
+        return None
+
+    def left(self, plugin: str) -> None:
+        """Note that the process of *plugin* is gone: what it asked for ends, what its manifest declares goes on."""
+        subscriber = self._subscribers.get(plugin)
+        if subscriber is None:
+            return
+        gone, subscriber.asked = subscriber.asked, set()
+        self._note(plugin, gone)
+        subscriber.deliveries.forget(lambda topic: not subscriber.wants(topic))
+
+    def remove(self, plugin: str) -> None:
+        """Forget the subscriptions and deliveries of *plugin*. What it has published stays."""
+        subscriber = self._subscribers.pop(plugin, None)
+        if subscriber is not None:
+            self._note(plugin, subscriber.declared | subscriber.asked)
+
+    def take(self, plugin: str) -> Snapshot | None:
+        """Take what *plugin* is to be told next, or None if nothing waits."""
+        subscriber = self._subscribers.get(plugin)
+        return subscriber.deliveries.take() if subscriber else None
+
+    def waiting(self, plugin: str) -> int:
+        """Return how many deliveries wait for *plugin*."""
+        subscriber = self._subscribers.get(plugin)
+        return len(subscriber.deliveries) if subscriber else 0
+
+    def tally(self, plugin: str) -> Tally:
+        """Return what became of the publishes for *plugin*."""
+        subscriber = self._subscribers.get(plugin)
+        return subscriber.deliveries.tally if subscriber else Tally()
+
+    def _subscriber(self, plugin: str) -> _Subscriber:
+        return self._subscribers.setdefault(plugin, _Subscriber(Deliveries(self._limits)))
+
+    def _bad_topic(self, topic: str) -> Refusal | None:
+        if is_utf8(topic) and len(topic.encode()) <= self._limits.topic:
+            return None
+        return invalid(f"a topic is text of {self._limits.topic} bytes at most")
+
+    def _too_much(self, snapshot: Snapshot) -> Refusal | None:
+        limits, before = self._limits, self._latest.get(snapshot.topic)
+        if len(snapshot.payload) > limits.payload:
+            return invalid(f"a snapshot has {limits.payload} bytes at most: publish it in chunks")
+        freed = before.cost if before else 0
+        if self.stored - freed + snapshot.cost > limits.store:
+            return invalid(f"all snapshots have {limits.store} bytes at most")
+        own = self._bills.get(snapshot.publisher, 0)
+        freed = before.cost if before and before.publisher == snapshot.publisher else 0
+        if snapshot.publisher != HOST and own - freed + snapshot.cost > limits.publisher:
+            return invalid(f"the snapshots of one plugin have {limits.publisher} bytes at most")
+        return None
+
+    def _replace(self, snapshot: Snapshot) -> None:
+        before = self._latest.get(snapshot.topic)
+        if before is not None:
+            self._bills[before.publisher] -= before.cost
+            if not self._bills[before.publisher]:
+                del self._bills[before.publisher]
+        self._latest[snapshot.topic] = snapshot
+        self._bills[snapshot.publisher] = self._bills.get(snapshot.publisher, 0) + snapshot.cost
+
+    def _note(self, plugin: str, topics: Iterable[str]) -> None:
+        """Write down anew whether *plugin* wants each of *topics*."""
+        subscriber = self._subscribers.get(plugin)
+        for topic in topics:
+            names = self._wanting.setdefault(topic, set())
+            if subscriber is not None and subscriber.wants(topic):
+                names.add(plugin)
+            else:
+                names.discard(plugin)
+            if not names:
+                del self._wanting[topic]
