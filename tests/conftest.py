@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import compileall
 import os
 import shutil
 import signal
@@ -28,12 +29,32 @@ for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
     ):  # started in the background, or by nohup: children would inherit it
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 uvloop.new_event_loop().close()  # its first loop opens descriptors that it keeps: not a leak of ours
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
+sys.dont_write_bytecode = False  # where the environment forbids it, each worker would rewrite every test anew
+settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("everyday", settings.get_profile("all"), max_examples=25)
+
+
+# These start whole programs, dozens of times each: of the tests in each such file one in so many runs every day.
+SLOW = {
+    "tests/cli/": 2,
+    "tests/conformance/test_envelope": 2,
+    "tests/conformance/test_hook": 2,
+    "tests/docs/test_examples.py": 3,
+    "tests/examples/test_envelope_examples.py": 2,
+    "tests/host/envelope/": 2,
+    "tests/process/test_hostile_plugins.py": 2,
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="also run what takes minutes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("all" if config.getoption("--all") else "everyday")
+    if not hasattr(config, "workerinput"):  # once, before there are workers
+        for folder in ("src", "sdk/python"):  # or hundreds of children would each compile us for themselves
+            compileall.compile_dir(ROOT / folder, quiet=2)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -41,19 +62,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("long") and not config.getoption("--all"):
             item.add_marker(pytest.mark.skip(reason="takes minutes: ./dev test --all runs it"))
-        thin = item.get_closest_marker("thin")
-        if thin is not None and not config.getoption("--all"):
-            name = item.nodeid.partition("[")[0] if len(thin.args) == 1 else thin.args[1]
-            if seen[name] % thin.args[0]:
-                item.add_marker(
-                    pytest.mark.skip(reason=f"one in {thin.args[0]} runs: ./dev test --all runs all")
-                )
-            seen[name] += 1
+        if not config.getoption("--all"):
+            for name, every in _thinned(item):
+                if seen[name] % every:
+                    item.add_marker(
+                        pytest.mark.skip(reason=f"one in {every} runs: ./dev test --all runs all")
+                    )
+                seen[name] += 1
         for marker in item.iter_markers("needs"):
             missing = [tool for tool in marker.args if shutil.which(tool) is None]
             if missing:
                 reason = f"needs {', '.join(missing)}: install it, or let ./dev test --all do so"
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _thinned(item: pytest.Item) -> list[tuple[str, int]]:
+    """Return among whom *item* is counted, and of how many one runs every day; nothing if it always does."""
+    thin = item.get_closest_marker("thin")
+    if thin is not None:
+        return [(item.nodeid.partition("[")[0] if len(thin.args) == 1 else thin.args[1], thin.args[0])]
+    file = item.nodeid.partition("::")[0]
+    return [(file, every) for start, every in SLOW.items() if file.startswith(start)][:1]
 
 
 def pytest_asyncio_loop_factories(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from plughost import FailureCode, __version__
 from plughost.frontends.cli.main import COMMANDS
@@ -36,6 +37,7 @@ def test_a_usage_error_is_json_when_json_is_asked_for(run: Run) -> None:
     assert ran.json["usage"]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_and_json(name: str, run: Run) -> None:
     ran = run(name, "--help")
@@ -49,12 +51,14 @@ def test_an_unknown_command_names_those_there_are(run: Run) -> None:
     assert "call" in ran.stderr
 
 
-def test_demo_runs_the_bundled_plugin(run: Run) -> None:
+def test_demo_runs_the_bundled_plugins_and_shows_a_generated_workflow(run: Run) -> None:
     ran = run("demo")
     assert ran.status == 0
     assert "Hello Ada" in ran.stdout
-    shown = run("demo", "--json").json
-    assert shown["contracts"]["execute"]["output"] == {"text": "Hello Ada"}
+    shown = run("demo", "--json").json["contracts"]
+    assert shown["execute"]["output"] == {"text": "Hello Ada"}
+    assert shown["hook"]["up_to_date"] is True
+    assert "on" in YAML(typ="safe", pure=True).load(shown["hook"]["workflow"])
 
 
 def test_call_prints_the_output(run: Run, greeter: Path) -> None:
@@ -100,6 +104,7 @@ def test_call_with_the_plugins_own_error_is_exit_1(run: Run, greeter: Path) -> N
     assert run("call", str(greeter), "greet", "{}").status == 1
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "words", [(), ("p",), ("p", "t", "{}", "x"), ("p", "t", "{nonsense"), ("p", "t", "--context", "x")]
 )
@@ -182,6 +187,7 @@ def test_new_writes_a_plugin_that_passes_check_and_its_own_tests(run: Run, tmp_p
     assert tested.returncode == 0, tested.stdout
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", ["../x", "Upper", "", "a b", "x" * 64, "1st"])
 def test_new_refuses_names_that_could_do_harm(name: str, run: Run, tmp_path: Path) -> None:
     assert run("new", "execute", name).status == 2
@@ -210,6 +216,7 @@ def test_check_of_something_that_cannot_start_is_launch_failed(run: Run) -> None
     )
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("code", FailureCode)
 def test_explain_knows_every_code(code: FailureCode, run: Run) -> None:
     found = run("explain", code, "--json").json["codes"][0]
@@ -238,7 +245,7 @@ DOCTOR = {
 }
 
 
-@pytest.mark.thin(2)
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("case", DOCTOR)
 def test_doctor_says_what_is_wrong(case: str, run: Run) -> None:
     command, expected = DOCTOR[case]
@@ -260,6 +267,7 @@ def test_doctor_of_a_healthy_plugin_finds_nothing(run: Run, greeter: Path) -> No
     assert run("doctor", "--json").json["ok"] is True
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_for_three_shells(shell: str, run: Run) -> None:
     assert "_PLUGHOST_COMPLETE" in run("completion", shell).stdout
@@ -276,6 +284,7 @@ def test_completion_offers_commands_names_and_codes(run: Run, tmp_path: Path) ->
     assert "plain,timeout" in complete("plughost explain ti", 2)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("text", ['"\\ud800"', "NaN", "[" * 100_000, "{"])
 @pytest.mark.parametrize("command", ["call", "check"])
 def test_input_that_cannot_be_sent_is_a_usage_error(command: str, text: str, run: Run, greeter: Path) -> None:
@@ -285,6 +294,7 @@ def test_input_that_cannot_be_sent_is_a_usage_error(command: str, text: str, run
     assert ran.json["usage"]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("redirect", "status"), [(">&-", 0), (">/dev/full", 70), ("<&-", 2), ("2>&-", 0), ("| true", 141)]
 )

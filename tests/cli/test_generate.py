@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -242,12 +241,7 @@ def test_preflight_of_a_plugin_that_does_not_answer_it_fails(run: Run, tmp_path:
     assert ran.json["ok"] is False
 
 
-def test_demo_shows_a_generated_workflow(run: Run) -> None:
-    shown = json.loads(run("demo", "--json").stdout)["contracts"]["hook"]
-    assert shown["up_to_date"] is True
-    assert "on" in YAML(typ="safe", pure=True).load(shown["workflow"])
-
-
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("words", [("--fact", "a=\udcff"), ("--flag", "\udcff=a"), ("--out", "")])
 def test_words_that_nobody_could_mean_are_usage_errors(
     words: tuple[str, ...], run: Run, schema: Path
@@ -255,6 +249,7 @@ def test_words_that_nobody_could_mean_are_usage_errors(
     assert run("generate", str(GITHUB), "--schema", str(schema), *words).status == 2
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "words", [("--changed", "/etc/hostname"), ("--changed", "../x"), ("--changed", "fifo")]
 )

@@ -57,6 +57,7 @@ def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
     assert list((tmp_path / "mine").iterdir()) == []
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("contract", ["execute", "envelope"])
 def test_a_name_of_the_standard_library_is_refused(contract: str, run: Run, tmp_path: Path) -> None:
     assert run("new", contract, "json").status == 2

@@ -42,6 +42,7 @@ CASES: list[tuple[str, str, str, int, dict[str, Any]]] = [
 
 
 @pytest.mark.requirement("execute:failure:codes")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("code", "stage", "fault", "status", "options"), CASES)
 def test_a_failure_has_its_code_stage_exit_status_and_hint(
     code: str,
@@ -71,6 +72,7 @@ def test_each_of_the_nine_codes_is_covered_here() -> None:
     assert {case[0] for case in CASES} | {"launch_failed"} == set(FailureCode)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "kind", ["missing", "directory", "not-executable", "bad-cwd", "no-interpreter", "not-a-program"]
 )

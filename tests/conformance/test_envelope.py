@@ -69,7 +69,7 @@ def test_the_well_behaved_canary_passes_every_axis(
     assert [axis.id for axis in report.axes] == PLUGIN_SIDE
 
 
-@pytest.mark.thin(4)
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("fault", canaries.FAULTS)
 def test_the_axis_of_a_fault_notices_it(fault: str, tmp_path: Path, launcher: LocalLauncher) -> None:
     clause = canaries.FAULTS[fault]
@@ -79,6 +79,7 @@ def test_the_axis_of_a_fault_notices_it(fault: str, tmp_path: Path, launcher: Lo
 
 
 @pytest.mark.skipif(not landlock.available(), reason="no Landlock")
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("fault", [each for each, axis in canaries.FAULTS.items() if "confined" in axis])
 def test_a_stray_write_is_seen_with_and_without_confinement(
     fault: str, tmp_path: Path, launcher: LocalLauncher

@@ -70,7 +70,7 @@ def test_the_well_behaved_canary_passes_every_axis(tmp_path: Path, launcher: Loc
     assert report.plugin == canaries.NAME
 
 
-@pytest.mark.thin(8)
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("fault", sorted(canaries.FAULTS.keys() - set(canaries.SLOW)))
 def test_a_fault_is_noticed_by_its_axis_and_no_other(
     fault: str, tmp_path: Path, launcher: LocalLauncher

@@ -16,7 +16,6 @@ from plughost.files.store import place
 from tests.files.passes import shape, vandalize
 from tests.files.portrait import portrait
 
-KILLS = 40
 LONGEST_S = 0.12  # until the kill: long enough for several rounds of all that the host does
 STEPS_LIMIT = 1000  # far more calls than any of this takes
 CALLS = [
@@ -64,10 +63,11 @@ def run_and_kill(root: Path, seconds: float, seed: int) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_a_host_killed_at_any_instant_leaves_one_state_or_the_next(root, state):
+@pytest.mark.parametrize("kills", [16, pytest.param(40, marks=pytest.mark.long)])
+def test_a_host_killed_at_any_instant_leaves_one_state_or_the_next(kills, root, state):
     chance = random.Random(20_240_229)
     put_back = 0
-    for kill in range(KILLS):
+    for kill in range(kills):
         before = int((root / "number").read_text())
         run_and_kill(root, chance.uniform(0, LONGEST_S), kill)
         recovered = recover(root)
@@ -80,7 +80,7 @@ def test_a_host_killed_at_any_instant_leaves_one_state_or_the_next(root, state):
             assert recover(root) == Recovered((), recovered.note, recovered.displaced)
             recovered.close()
         assert recover(root) is None
-    assert put_back > KILLS // 4, "the kills came too early or too late to tell anything"
+    assert put_back > kills // 4, "the kills came too early or too late to tell anything"
 
 
 def finishes(do, step, monkeypatch):

@@ -123,7 +123,7 @@ def commit(root, deed, chance):
             os.rename(aside, other)
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples * 3 // 5)
 @given(trees, deeds, deeds, st.booleans())
 def test_whatever_is_done_to_a_tree_is_undone_exactly(tree, first, second, crash):
     above = Path(tempfile.mkdtemp(prefix="plughost-random-"))

@@ -287,10 +287,11 @@ def test_locked_directories_that_a_plugin_left_do_not_stop_it(root, undo, mode):
     undo(do)
 
 
-def test_nothing_is_too_deep_to_be_removed(root, undo):
+@pytest.mark.parametrize("depth", [1200, pytest.param(3000, marks=pytest.mark.long)])
+def test_nothing_is_too_deep_to_be_removed(depth, root, undo):
     def do():
         fd = os.open(root / "empty", os.O_RDONLY)
-        for _ in range(3000):
+        for _ in range(depth):
             os.mkdir("deep-below", dir_fd=fd)
             below = os.open("deep-below", os.O_RDONLY, dir_fd=fd)
             os.close(fd)

@@ -40,6 +40,7 @@ assert outcome == ["malformed_response"], outcome
 """
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("fault", ["raw-deep", "raw-deep-raw", "deep-output", "four-million"])
 @pytest.mark.parametrize(("recursion", "stack"), [(1000, 0), (10**6, 0), (1000, 262_144), (10**6, 1_048_576)])
 def test_a_bottomless_frame_is_malformed_and_the_host_lives(fault: str, recursion: int, stack: int) -> None:

@@ -14,6 +14,9 @@ from plughost import FailureCode, PluginFailure, Stage
 from plughost.manifest.binding import Binding
 
 QUICK = {"timeout_s": 0.4, "handshake_s": 0.4, "teardown_s": 0.2, "terminate_s": 0.1}
+BETWEEN_CALLS_S = (
+    0.1  # of the healthy plugin: it answers all the while, and leaves the processor to the other
+)
 Make = Callable[..., Binding]
 
 
@@ -22,10 +25,10 @@ async def fail(binding: Binding, greeter: Path, tool: str = "echo", input: objec
     async with plughost.Host() as host:
         healthy, hostile = await host.add(greeter), await host.add(binding)
         task = asyncio.ensure_future(hostile.call(tool, input))
-        while True:
+        over: set[asyncio.Future[object]] = set()
+        while not over:
             assert await healthy.call("greet", {"name": "Ada"}) == {"text": "Hello Ada"}
-            if task.done():
-                break
+            over, _ = await asyncio.wait({task}, timeout=BETWEEN_CALLS_S)
         with pytest.raises(PluginFailure) as caught:
             await task
         assert await healthy.call("greet", {"name": "Bob"}) == {"text": "Hello Bob"}
@@ -42,6 +45,7 @@ async def succeed(binding: Binding, greeter: Path, input: object = None) -> plug
 
 
 @pytest.mark.requirement("execute:frame:malformed")
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(
     "what",
     [
@@ -112,6 +116,7 @@ async def test_half_a_line_and_then_the_end_is_a_crash_not_a_message(hostile: Ma
 
 
 @pytest.mark.requirement("execute:deadline:hard", "execute:deadline:owner")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("fault", "stage"),
     [
@@ -200,6 +205,7 @@ async def test_its_own_error_is_a_remote_error_and_ends_it_at_once(hostile: Make
 
 
 @pytest.mark.requirement("execute:handshake:order", "execute:capabilities:no-self-grant")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -225,6 +231,7 @@ async def test_a_handshake_is_judged_in_order(
     assert not failure.autopsy.delivered
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "changes",
     [

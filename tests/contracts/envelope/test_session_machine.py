@@ -168,4 +168,4 @@ class EnvelopeMachine(RuleBasedStateMachine):
 
 
 TestEnvelopeMachine = EnvelopeMachine.TestCase
-TestEnvelopeMachine.settings = settings(max_examples=150, stateful_step_count=25)
+TestEnvelopeMachine.settings = settings(max_examples=settings().max_examples * 3 // 2, stateful_step_count=25)

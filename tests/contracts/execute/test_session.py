@@ -840,5 +840,7 @@ class AnyConversation(RuleBasedStateMachine):
             assert wanted
 
 
-AnyConversation.TestCase.settings = settings(max_examples=150, stateful_step_count=25)
+AnyConversation.TestCase.settings = settings(
+    max_examples=settings().max_examples * 3 // 2, stateful_step_count=25
+)
 TestAnyConversation = AnyConversation.TestCase

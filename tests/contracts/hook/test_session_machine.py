@@ -219,4 +219,4 @@ class HookMachine(RuleBasedStateMachine):
 
 
 TestHookMachine = HookMachine.TestCase
-TestHookMachine.settings = settings(max_examples=100, stateful_step_count=30)
+TestHookMachine.settings = settings(stateful_step_count=30)

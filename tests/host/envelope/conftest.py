@@ -22,7 +22,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leak_check: None) -> It
     assert not made.left_behind()
 
 
-@pytest.fixture(params=["blocking", pytest.param("asyncio", marks=pytest.mark.thin(2, "both hosts"))])
+@pytest.fixture(params=["blocking", pytest.param("asyncio", marks=pytest.mark.thin(4, "both hosts"))])
 def both(request: pytest.FixtureRequest, lab: Lab) -> Lab:
     """The same, by either host."""
     lab.kind = request.param

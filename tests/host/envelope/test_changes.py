@@ -23,6 +23,7 @@ def changes(entry: Applied) -> list[tuple[str, str, str | None]]:
 
 
 @pytest.mark.requirement("envelope:reply:seen", "envelope:record:truth")
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("deed", "seen"),
     [

@@ -23,6 +23,7 @@ SPOIL = "(ctx.dst_root / 'a.txt').write_text('spoiled'); (ctx.dst_root / 'new').
 
 
 @pytest.mark.requirement("envelope:exit:deadline", "envelope:tree:undone")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "late",
     [
@@ -270,6 +271,7 @@ class Broken(Exception):
     """What goes wrong in a caller's own code."""
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, TimeoutError, SystemExit])
 @pytest.mark.parametrize("limit", [None, 30.0])
 def test_what_the_callers_own_code_raises_is_raised_and_the_pass_undone(

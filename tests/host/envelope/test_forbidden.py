@@ -44,6 +44,7 @@ def assert_violation(lab: Lab, plugin: Any, before: Any, **options: Any) -> None
 
 
 @pytest.mark.requirement("envelope:tree:forbidden")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("deed", DEEDS)
 def test_a_plugin_that_touches_the_readme_in_any_way_is_undone_whole(deed: str, lab: Lab) -> None:
     lab.write({"README.md": "read me\n", "b.txt": "b\n"})
@@ -58,6 +59,7 @@ def test_a_plugin_that_touches_the_readme_in_any_way_is_undone_whole(deed: str, 
 
 
 @pytest.mark.requirement("envelope:tree:forbidden")
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("deed", ["write", "replace by a symbolic link to an outside file"])
 @pytest.mark.parametrize("size", SIZES)
 def test_a_file_of_any_size_is_put_back(size: str, deed: str, lab: Lab) -> None:
@@ -72,6 +74,7 @@ def test_a_file_of_any_size_is_put_back(size: str, deed: str, lab: Lab) -> None:
 
 
 @pytest.mark.requirement("envelope:tree:forbidden")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "deed",
     [
@@ -92,6 +95,7 @@ def test_a_plugin_that_makes_what_only_the_host_may_make_is_undone(deed: str, la
 
 
 @pytest.mark.requirement("envelope:tree:forbidden", "envelope:record:atomic")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "deed",
     [
@@ -136,6 +140,7 @@ def test_what_only_looks_like_a_forbidden_path_is_allowed(lab: Lab) -> None:
     assert set(names) <= set(entry.files_affected)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "deed",
     [

@@ -170,9 +170,7 @@ def gone(lab: Lab) -> bool:
 
 
 @pytest.mark.requirement("envelope:tree:killed", "envelope:record:atomic")
-@pytest.mark.parametrize(
-    "count", [12, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1200)])]
-)
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
 def test_a_host_killed_at_a_random_instant_leaves_what_recovery_puts_right(
     count: int, victim: Victim
 ) -> None:

@@ -95,6 +95,7 @@ def test_plugins_that_share_a_file_take_turns(both: Lab) -> None:
     assert both.text("a.txt") == "a\none\nthree\ntwo\n"
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("deed", "seen"),
     [

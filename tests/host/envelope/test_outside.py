@@ -66,6 +66,7 @@ def reaching(lab: Lab, reach: str) -> Path:
 
 @confined
 @pytest.mark.requirement("envelope:tree:outside")
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("reach", REACHES)
 def test_a_confined_worker_cannot_reach_what_is_outside(reach: str, lab: Lab) -> None:
     plugin = reaching(lab, REACHES[reach])

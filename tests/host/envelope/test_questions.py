@@ -78,6 +78,7 @@ def test_answers_accumulate_over_rounds(both: Lab) -> None:
 
 
 @pytest.mark.requirement("envelope:input:resume")
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "hook",
     ["pre_transform_all(self, ctx)", "post_transform_all(self, ctx)", "can_handle(self, path, variables)"],
@@ -143,6 +144,7 @@ RIGHT = {"s": "one", "t": "two\nlines", "d": "2026-01-31", "b": "yes", "c": "red
 
 
 @pytest.mark.requirement("envelope:input:validated")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -277,6 +279,7 @@ FORGED: dict[str, Callable[[], str]] = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("forged", FORGED)
 def test_a_forged_question_that_may_not_be_asked_is_malformed_and_nobody_is_asked(
     forged: str, lab: Lab
@@ -305,6 +308,7 @@ def test_a_forged_question_is_asked_under_the_plugins_own_name(both: Lab) -> Non
     assert [question.plugin for question in operator.questions] == ["liar"]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("code", [0, 1, 3])
 def test_a_question_with_another_exit_code_is_not_asked(code: int, lab: Lab) -> None:
     liar = lab.raw(

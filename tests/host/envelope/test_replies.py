@@ -25,6 +25,7 @@ SIZED = """
 
 
 @pytest.mark.requirement("envelope:frame:bounded")
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("size", [60_000, 65_535, 65_536, 65_537, 200_000, MIB - 1, MIB])
 def test_a_reply_of_any_size_up_to_the_limit_is_heard_whole(size: int, lab: Lab) -> None:
     entry = lab.one(lab.raw("sized", SIZED), variables={"size": size})
@@ -74,6 +75,7 @@ NOISES = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("asking", [False, True], ids=["plain", "asking"])
 def test_noise_on_stdout_neither_spoils_a_reply_nor_a_question(noise: str, asking: bool, lab: Lab) -> None:
@@ -102,6 +104,7 @@ def test_noise_of_a_worker_without_our_sdk_is_malformed(both: Lab) -> None:
 
 
 @pytest.mark.requirement("envelope:frame:strict")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "written",
     [
@@ -131,6 +134,7 @@ def test_an_envelope_that_is_not_quite_one_fails_and_undoes(written: str, lab: L
 
 
 @pytest.mark.requirement("envelope:reply:judged")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("end", "code", "exit_code"),
     [
@@ -159,6 +163,7 @@ def test_only_three_pairs_are_answers_and_124_is_never_believed(
     assert lab.portrait() == before
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("hook", "end"),
     [

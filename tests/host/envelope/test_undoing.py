@@ -59,7 +59,7 @@ def body(deed: str, end: str) -> str:
 
 
 @pytest.mark.requirement("envelope:tree:undone")
-@pytest.mark.thin(2)
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("deed", DEEDS)
 def test_a_plugin_that_fails_leaves_the_tree_as_it_found_it(deed: str, rich: Lab) -> None:
     before = rich.portrait()
@@ -71,7 +71,7 @@ def test_a_plugin_that_fails_leaves_the_tree_as_it_found_it(deed: str, rich: Lab
 
 
 @pytest.mark.requirement("envelope:tree:undone")
-@pytest.mark.thin(2)
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("deed", ["half-write big files", "delete everything"])
 def test_however_it_fails(deed: str, end: str, rich: Lab) -> None:
@@ -119,6 +119,7 @@ def test_a_tree_that_cannot_be_kept_as_a_plugin_left_it_fails_that_plugin_alone(
     assert sorted(os.listdir(both.root)) == [".exlab-wizard", "a.txt"]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "deed",
     [

@@ -34,6 +34,7 @@ def test_objections_of_all_plugins_are_told_and_none_is_begun(both: Lab) -> None
 
 
 @pytest.mark.requirement("envelope:validate:first")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "top",
     [
@@ -51,6 +52,7 @@ def test_a_plugin_that_cannot_be_imported_stops_the_pass(top: str, lab: Lab) -> 
 
 
 @pytest.mark.requirement("envelope:validate:first")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "body",
     [
@@ -74,6 +76,7 @@ def test_a_validation_that_fails_or_a_class_that_is_not_as_its_manifest_says_sto
 
 
 @pytest.mark.requirement("envelope:validate:first")
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "reply",
     [
@@ -105,6 +108,7 @@ def test_a_worker_that_knows_no_validation_is_believed_as_far_as_it_does_without
         assert lab.one(old).status == "skipped"
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("code", [1, 3, 124])
 def test_a_worker_that_answers_a_validation_and_ends_badly_stops_the_pass(code: int, lab: Lab) -> None:
     odd = lab.raw("odd", "", head=f"import os\nos.write(1, b'{{\"errors\": []}}\\n')\nos._exit({code})\n")
