@@ -81,6 +81,8 @@ def _thinned(item: pytest.Item) -> list[tuple[str, int]]:
     thin = item.get_closest_marker("thin")
     if thin is not None:
         return [(item.nodeid.partition("[")[0] if len(thin.args) == 1 else thin.args[1], thin.args[0])]
+    if item.get_closest_marker("requirement") and "[" not in item.nodeid:
+        return []  # it may be the only test of its clause
     file = item.nodeid.partition("::")[0]
     return [(file, every) for start, every in SLOW.items() if file.startswith(start)][:1]
 

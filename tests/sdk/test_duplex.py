@@ -202,7 +202,7 @@ def command(function, argv=()):
         (b"\xff\x00", (b"\xff\x00", b"", 0)),
         (duplex.CliResult("a", b"b", 4), (b"a", b"b", 4)),
     ],
-    ids=repr,
+    ids=["nothing", "number", "truth", "negative", "text", "bytes", "result"],
 )
 def test_a_command_may_return_its_outcome_in_several_ways(returned, expected):
     assert command(lambda argv: returned) == expected

@@ -549,7 +549,9 @@ def test_data_that_json_cannot_carry_costs_the_data_and_not_the_code():
 
 
 @pytest.mark.parametrize(
-    "drawn", [5, {"cells": object()}, {"cells": "\ud800"}, {"cells": float("nan")}], ids=repr
+    "drawn",
+    [5, {"cells": object()}, {"cells": "\ud800"}, {"cells": float("nan")}],
+    ids=["number", "object", "surrogate", "nan"],
 )
 def test_a_result_that_cannot_be_sent_is_answered_with_an_error(drawn):
     plugin = make()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from plughost_sdk import hook_messages as wire
@@ -118,7 +120,7 @@ async def test_a_second_request_is_refused_while_one_is_under_way(lab: Lab) -> N
         await asyncio.sleep(0)
         with pytest.raises(LocalProtocolError):
             await provider.generate(wire.GenerateRequest())
-        await asyncio.to_thread(pipe.write_text, "go")
+        await _say_go(pipe)
         assert await first == generated()
     assert len(lab.heard()) == 1
 
@@ -266,7 +268,7 @@ async def test_closing_a_handle_while_another_task_asks_waits_for_the_answer(lab
         await asyncio.sleep(0)
         closing = asyncio.ensure_future(provider.close())
         await asyncio.sleep(0)
-        await asyncio.to_thread(pipe.write_text, "go")
+        await _say_go(pipe)
         assert await asking == generated(("a", "b"))
         await closing
         with pytest.raises(HostClosed):
@@ -351,3 +353,16 @@ def test_frames_are_told_as_they_pass(both: Lab) -> None:
         ("out", wire.GenerateRequest(target="t").SerializeToString()),
         ("in", generated(("a", "b")).SerializeToString()),
     ]
+
+
+async def _say_go(pipe: Path) -> None:
+    """Write to a named pipe as soon as somebody reads it. A thread that waits for a dead reader would never end."""
+    while True:
+        try:
+            fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody has opened it for reading yet; the test's own timeout bounds this
+            await asyncio.sleep(0.005)
+            continue
+        os.write(fd, b"go")
+        os.close(fd)
+        return
