@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ManifestError
-from ..messages.quoting import listed, quote
+from ..messages.quoting import one_line, quote
 from . import duplex_binding, duplex_manifest, duplex_narrowing
 from .duplex_binding import DuplexBinding
 from .duplex_manifest import FILE_NAME
@@ -140,7 +140,7 @@ def _check_program(path: Path) -> None:
 def _duplicate(binding: DuplexBinding, same: list[DuplexBinding]) -> Rejection:
     directory = binding.manifest.directory
     others = [str(each.manifest.directory) for each in same if each is not binding]
-    problem = f"{quote(binding.name)} is also the name of the plugin at {listed(others)}"
+    problem = f"{quote(binding.name)} is also the name of the plugin at {', '.join(map(one_line, others))}"
     error = ManifestError(
         str(binding.manifest.file), "plugin.name", problem, "Remove all but one, or rename it"
     )

@@ -16,7 +16,7 @@ from ...failures import PluginFailure
 from ..asyncio_driver import AsyncioDriver, to_the_end
 from ..engine import Engine
 from .options import Answers, AsyncAsk, PassOptions, Question
-from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
+from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink, unheard
 
 
 class AsyncioSteps:
@@ -66,6 +66,7 @@ class AsyncioSteps:
                 return await self._finish(link, line)
             case Dismiss(links):
                 for link in links:
+                    link.on_stderr = unheard
                     link.conversation.retire()
                     link.pump()
                 for link in links:

@@ -19,7 +19,7 @@ from ...failures import PluginFailure
 from ..engine import Engine
 from ..poll_driver import PollDriver
 from .options import Answers, Ask, PassOptions, Question
-from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink
+from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink, unheard
 
 TURN_S = 0.1  # how long one thread waits for another before it looks for signals, questions, and the end
 
@@ -77,6 +77,7 @@ class BlockingSteps:
                 return self._finish(link, line)
             case Dismiss(links):
                 for link in links:
+                    link.on_stderr = unheard
                     link.conversation.retire()
                     link.pump()
                     self._finish(link, None)

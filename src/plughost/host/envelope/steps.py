@@ -64,6 +64,10 @@ class Together:
     flows: tuple[Generator[Any, Any, Any], ...]
 
 
+def unheard(data: bytes) -> None:
+    """Take what a worker says that is let go before it was told anything: at most that there was no request."""
+
+
 TOO_LATE: Mapping[str, Any] = {}  # this very object: nobody has answered a question in time
 
 Step = Launch | Finish | Dismiss | Work | Put | Together
