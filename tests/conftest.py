@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,10 +18,12 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 
+from plughost.files.removal import remove
 from plughost.manifest import binding as bindings
 from plughost.manifest.binding import Binding, Environment, ExecuteOptions, Limits
 
 ROOT = Path(__file__).parent.parent
+NOBODY = 65_534  # the user that owns nothing
 HOSTILE = Path(__file__).parent / "process" / "hostile.py"
 
 for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
@@ -161,3 +164,23 @@ def leak_check() -> Iterator[None]:
     leaked = {fd: what for fd, what in after.items() if fd not in before and "pipe" in what + "pipe"}
     assert not leaked, f"descriptors left open: {leaked}"
     assert children() <= kids, "child processes left behind"
+
+
+@pytest.fixture
+def ordinary() -> Iterator[Path]:
+    """Be an ordinary user for one test, whoever runs it, in a directory of that user's own."""
+    home = Path(tempfile.mkdtemp(prefix="plughost-ordinary-"))
+    uid, gid = os.geteuid(), os.getegid()
+    try:
+        if uid == 0:
+            os.chown(home, NOBODY, NOBODY)
+            os.setegid(NOBODY)
+            os.seteuid(NOBODY)
+        yield home
+    finally:
+        if uid == 0:
+            os.seteuid(uid)
+            os.setegid(gid)
+        above = os.open(home.parent, os.O_RDONLY)
+        remove(home.name, above)  # also what locks its own user out
+        os.close(above)

@@ -1,21 +1,16 @@
-"""A tree, its store, and what an ordinary user may do; every test is checked for descriptors left open."""
+"""A tree and its store; every test is checked for descriptors left open."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from plughost.files.changes import Change
-from plughost.files.removal import remove
 from plughost.files.snapshot import Snapshot
 from plughost.files.store import place
 from tests.files.portrait import portrait
-
-NOBODY = 65_534
 
 
 @pytest.fixture(autouse=True)
@@ -66,23 +61,3 @@ def undo(
         return undone
 
     return run
-
-
-@pytest.fixture
-def ordinary() -> Iterator[Path]:
-    """Be an ordinary user for one test, whoever runs it, in a directory of that user's own."""
-    home = Path(tempfile.mkdtemp(prefix="plughost-files-"))
-    uid, gid = os.geteuid(), os.getegid()
-    try:
-        if uid == 0:
-            os.chown(home, NOBODY, NOBODY)
-            os.setegid(NOBODY)
-            os.seteuid(NOBODY)
-        yield home
-    finally:
-        if uid == 0:
-            os.seteuid(uid)
-            os.setegid(gid)
-        above = os.open(home.parent, os.O_RDONLY)
-        remove(home.name, above)  # also what locks its own user out
-        os.close(above)

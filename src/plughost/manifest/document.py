@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import ManifestError
+from . import bounded_file
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ _FIELD = re.compile(r"Object (?:contains unknown|missing required) field `([^`]*
 
 def read(path: Path, type: type[T]) -> T:
     """Return the file at *path* as a *type*. Raises ManifestError."""
-    return parse(_text(path), str(path), type)
+    return parse(bounded_file.text(path, SIZE_LIMIT, "Check the path"), str(path), type)
 
 
 def parse(text: str, source: str, type: type[T]) -> T:
@@ -68,20 +68,3 @@ def _place(error: str) -> tuple[str, str]:
     key, problem = (found["key"] or "", found["problem"]) if found else ("", error)
     field = _FIELD.match(problem)  # a missing or unknown one is named here, and only its table there
     return (f"{key}.{field[1]}".lstrip(".") if field else key), problem
-
-
-def _text(path: Path) -> str:
-    if os.path.exists(path) and not os.path.isfile(path):  # opening a pipe may never end
-        raise ManifestError(str(path), "", "not a regular file", "Check the path")
-    try:
-        with path.open("rb") as file:
-            data = file.read(SIZE_LIMIT + 1)
-    except (OSError, ValueError) as error:  # ValueError: no path at all, by a NUL in it
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ManifestError(str(path), "", f"cannot be read: {reason}", "Check the path") from error
-    if len(data) > SIZE_LIMIT:
-        raise ManifestError(str(path), "", f"over {SIZE_LIMIT} bytes", "Name the right file")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ManifestError(str(path), "", "not UTF-8", "Save it as UTF-8") from error

@@ -39,7 +39,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL)
 
 def read(path: Path) -> dict[str, Any]:
     """Return the file at *path* as a mapping of plain values. Raises ManifestError."""
-    return parse(_text(path), str(path))
+    return parse(bounded_file.text(path, SIZE_LIMIT, "Put the manifest there"), str(path))
 
 
 def parse(text: str, source: str) -> dict[str, Any]:
@@ -193,19 +193,3 @@ def _syntax_error(error: Exception, source: str) -> ManifestError:
     tabbed = "'\\t'" in problem
     remedy = "Indent with blanks; a tab is none" if tabbed else "Mend it; quote texts with special characters"
     return ManifestError(source, "", f"{line}not valid YAML: {quote(problem)}", remedy)
-
-
-def _text(path: Path) -> str:
-    try:
-        data = bounded_file.read(path, SIZE_LIMIT + 1)
-    except (OSError, ValueError) as error:  # ValueError: no path at all, by a NUL in it
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ManifestError(str(path), "", f"cannot be read: {reason}", "Check the path") from error
-    if data is None:
-        raise ManifestError(str(path), "", "not a regular file", "Put the manifest there")
-    if len(data) > SIZE_LIMIT:
-        raise ManifestError(str(path), "", f"over {SIZE_LIMIT} bytes", "Name the right file")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ManifestError(str(path), "", "not UTF-8", "Save it as UTF-8") from error

@@ -15,20 +15,7 @@ SIZE_LIMIT = 1_048_576  # bytes; the largest real pipeline files have a hundred 
 
 def read(path: Path) -> str:
     """Return the text of the file at *path*. Raises ManifestError."""
-    try:
-        data = bounded_file.read(path, SIZE_LIMIT + 1)
-    except (OSError, ValueError) as error:  # ValueError: no path at all, by a NUL in it
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ManifestError(str(path), "", f"cannot be read: {reason}", "Check the path") from error
-    if data is None:
-        raise ManifestError(str(path), "", "not a regular file", "Name the pipeline file")
-    if len(data) > SIZE_LIMIT:
-        raise ManifestError(str(path), "", f"over {SIZE_LIMIT} bytes", "Name the right file")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ManifestError(str(path), "", f"line {line}: not UTF-8", "Save it as UTF-8") from error
+    return bounded_file.text(path, SIZE_LIMIT, "Name the pipeline file")
 
 
 def of_text(text: str, source: str) -> Iterator[Any]:
