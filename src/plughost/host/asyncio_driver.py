@@ -47,10 +47,14 @@ class AsyncioDriver:
 
     # What hosts use
 
-    def adopt(self, link: Link, on_finished: Callable[[], None]) -> None:
-        """Run *link* until its process is gone, then call *on_finished*."""
+    def adopt(
+        self, link: Link, on_finished: Callable[[], None], attend: Callable[[], None] | None = None
+    ) -> None:
+        """Run *link* until its process is gone, then call *on_finished*; *attend* to it whenever it changes."""
 
         def changed() -> None:
+            if attend is not None:
+                attend()
             if link.finished and link in self._links:
                 self._links.discard(link)
                 on_finished()

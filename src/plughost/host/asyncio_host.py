@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from ..manifest.envelope_manifest import EnvelopeManifest
     from ..pipeline import Pipeline
+    from .duplex.asyncio_fleet import AsyncFleet
+    from .duplex.options import FleetKeywords, Place
     from .envelope.options import AsyncAsk, PassKeywords, PassResult
     from .hook.asyncio_rounds import AsyncioRounds
     from .hook.generation import Generation
@@ -54,6 +56,7 @@ class Host:
         self._plugins: list[Plugin] = []
         self._passes: set[asyncio.Task[Any]] = set()
         self._rounds: set[AsyncioRounds] = set()
+        self._fleets: set[AsyncFleet] = set()
         self._closing: asyncio.Task[None] | None = None
         self._streams: list[EventStream] = []
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
@@ -186,6 +189,22 @@ class Host:
             self._rounds.discard(rounds)
         return generation
 
+    async def fleet(self, *places: Place, **options: Unpack[FleetKeywords]) -> AsyncFleet:
+        """Return the plugins of the `duplex` contract in *places*: they live as long as they are needed.
+
+        A place is a directory of plugins, one plugin's own directory, or a `DuplexBinding`. Eager plugins are started
+        at once, the others when they are first needed. The options are those of `FleetKeywords`. One that cannot be
+        used is among the fleet's `rejected`, with the reason. Raises LocalProtocolError and HostClosed.
+        """
+        from .duplex.asyncio_fleet import AsyncFleet
+        from .duplex.options import plan
+
+        driver = self._on_this_loop()
+        self._engine.check_open()
+        fleet = AsyncFleet(plan(places, options), self._engine, driver, self._fleets.discard)
+        self._fleets.add(fleet)
+        return fleet
+
     def _forget(self, plugin: Plugin) -> None:
         if plugin in self._plugins:
             self._plugins.remove(plugin)
@@ -219,6 +238,7 @@ class Host:
             await asyncio.gather(*(cancel(task) for task in tuple(self._passes)))
         await asyncio.gather(*(rounds.end() for rounds in tuple(self._rounds)))
         await asyncio.gather(*(plugin.close() for plugin in tuple(self._plugins)))
+        await asyncio.gather(*(fleet.close() for fleet in tuple(self._fleets)))
         if self._driver is not None:
             self._driver.stop()
         self._engine.end_rest()

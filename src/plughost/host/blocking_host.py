@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from ..manifest.envelope_manifest import EnvelopeManifest
     from ..pipeline import Pipeline
+    from .duplex.blocking_fleet import BlockingFleet
+    from .duplex.options import FleetKeywords, Place
     from .envelope.blocking_steps import BlockingSteps
     from .envelope.options import Ask, PassKeywords, PassResult
     from .hook.blocking_rounds import BlockingRounds
@@ -59,6 +61,7 @@ class Host:
         self._plugins: list[Plugin] = []
         self._passes: set[BlockingSteps] = set()
         self._rounds: set[BlockingRounds] = set()
+        self._fleets: set[BlockingFleet] = set()
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
 
     def __enter__(self) -> Self:
@@ -192,6 +195,21 @@ class Host:
             self._rounds.discard(rounds)
         return generation
 
+    def fleet(self, *places: Place, **options: Unpack[FleetKeywords]) -> BlockingFleet:
+        """Return the plugins of the `duplex` contract in *places*: they live as long as they are needed.
+
+        A place is a directory of plugins, one plugin's own directory, or a `DuplexBinding`. Eager plugins are started
+        at once, the others when they are first needed. The options are those of `FleetKeywords`. One that cannot be
+        used is among the fleet's `rejected`, with the reason. Raises LocalProtocolError and HostClosed.
+        """
+        from .duplex.blocking_fleet import BlockingFleet
+        from .duplex.options import plan
+
+        self._engine.check_open()
+        fleet = BlockingFleet(plan(places, options), self._engine, self._fleets.discard)
+        self._fleets.add(fleet)
+        return fleet
+
     def _forget(self, plugin: Plugin) -> None:
         if plugin in self._plugins:
             self._plugins.remove(plugin)
@@ -209,6 +227,8 @@ class Host:
         self._rounds.clear()
         for plugin in tuple(self._plugins):
             plugin.close()
+        for fleet in tuple(self._fleets):
+            fleet.close()
         self._engine.end_rest()
         self._engine.launcher.close()
         self._abort.detach()

@@ -67,6 +67,63 @@ class PluginApplied:
     error: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class PluginState:
+    """A plugin that lives on over many processes has moved from one state to another."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wedged:
+    """A plugin did not answer *method* in time, and has not said anything since."""
+
+    method: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A plugin that was wedged answers again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A plugin asked for what it was not granted, the *count*-th time. Told for the first, second, fourth and so on."""
+
+    method: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unheard:
+    """A message of a plugin was dropped, the *count*-th for this *reason*. Told as rarely as Denied."""
+
+    reason: str
+    detail: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneDropped:
+    """A plugin reads too slowly: its *count*-th key or event was dropped. Told as rarely as Denied."""
+
+    lane: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A plugin, or the host, published *size* bytes under *topic*; *subscribers* are told of it."""
+
+    topic: str
+    version: int
+    size: int
+    subscribers: tuple[str, ...]
+
+
 What = (
     Spawned
     | StateChanged
@@ -83,6 +140,13 @@ What = (
     | FileProgress
     | PluginBegun
     | PluginApplied
+    | PluginState
+    | Wedged
+    | Recovered
+    | Denied
+    | Unheard
+    | LaneDropped
+    | Published
 )
 
 _NAMES: dict[type, str] = {
@@ -101,6 +165,13 @@ _NAMES: dict[type, str] = {
     FileProgress: "file",
     PluginBegun: "plugin_begun",
     PluginApplied: "plugin_applied",
+    PluginState: "plugin_state",
+    Wedged: "wedged",
+    Recovered: "recovered",
+    Denied: "denied",
+    Unheard: "unheard",
+    LaneDropped: "lane_dropped",
+    Published: "published",
 }
 
 

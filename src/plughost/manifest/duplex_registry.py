@@ -7,7 +7,7 @@ of several versions make them, and never out of it. Nothing of a plugin is run.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +45,16 @@ class DuplexRegistry:
         return next((binding for binding in self.loaded if binding.name == name), None)
 
 
-def discover(*roots: Path, narrowings: Mapping[str, Narrowing] | None = None) -> DuplexRegistry:
-    """Return the plugins in the direct child directories of *roots*. A missing root holds none.
+def load(directory: Path, narrowings: Mapping[str, Narrowing] | None = None) -> DuplexBinding:
+    """Return the one plugin in *directory*. Raises ManifestError."""
+    # Whoever names it has chosen it: it may be a link itself. What is in it may lead to its neighbours.
+    return _load(directory, os.path.dirname(os.path.realpath(directory)), narrowings or {})
+
+
+def discover(
+    *roots: Path, plugins: Sequence[Path] = (), narrowings: Mapping[str, Narrowing] | None = None
+) -> DuplexRegistry:
+    """Return the plugins in the direct child directories of *roots*, and in *plugins*. A missing root holds none.
 
     A narrowing in *narrowings*, by the plugin's name, takes the place of the file beside the manifest. Two
     plugins of one name are both refused: nobody could tell which of them was meant.
@@ -67,6 +75,14 @@ def discover(*roots: Path, narrowings: Mapping[str, Narrowing] | None = None) ->
                 found.append(_load(child, place, narrowings or {}))
             except ManifestError as error:
                 rejected.append(Rejection(child.name, child, error))
+    for directory in plugins:
+        try:
+            binding = load(directory, narrowings)
+        except ManifestError as error:
+            rejected.append(Rejection(directory.name, directory, error))
+            continue
+        if not any(_is_same(binding, each) for each in found):
+            found.append(binding)
     by_name: dict[str, list[DuplexBinding]] = {}
     for binding in found:
         by_name.setdefault(binding.name, []).append(binding)
@@ -75,6 +91,11 @@ def discover(*roots: Path, narrowings: Mapping[str, Narrowing] | None = None) ->
             rejected += [_duplicate(binding, same) for binding in same]
     loaded = [same[0] for name, same in sorted(by_name.items()) if len(same) == 1]
     return DuplexRegistry(tuple(loaded), tuple(sorted(rejected, key=lambda each: each.path)))
+
+
+def _is_same(one: DuplexBinding, other: DuplexBinding) -> bool:
+    """Tell whether both are the same place: a plugin may be named beside the root that it is in."""
+    return os.path.realpath(one.manifest.directory) == os.path.realpath(other.manifest.directory)
 
 
 def _children(root: Path) -> list[Path]:

@@ -196,9 +196,10 @@ class Link:
 
     def pump(self) -> None:
         """Do what the session asks for, until it asks for nothing more."""
-        for _channel, data in self.session.data_to_send():
-            self._pending = memoryview(bytes(self._pending) + data) if self._pending else memoryview(data)
-            self._flush()
+        while said := self.session.data_to_send():  # some sessions hand out the next piece when one is written
+            for _channel, data in said:
+                self._pending = memoryview(bytes(self._pending) + data) if self._pending else memoryview(data)
+                self._flush()
         while (event := self.session.next_event()) is not None:
             self._obey(event)
         self._changed()

@@ -172,6 +172,24 @@ class Lifecycle:
                 assert_never(self.state)
         return self._start_if_due()
 
+    def stop(self, now: float) -> Actions:
+        """Somebody does not need it for now: what runs is brought down, and what was to run is not started."""
+        self._note(now)
+        self._wanted = False
+        match self.state:
+            case State.SPAWNING | State.RUNNING:
+                self._move(Happening.STOP)
+                return () if self._process is _Process.STARTING else (BeginShutdown(StopReason.STOPPED),)
+            case State.BACKOFF if self._process is _Process.NONE:
+                self._move(Happening.BACKOFF_OVER)
+            case State.BACKOFF:  # a process on its way out: it is gone soon
+                self._move(Happening.STOP)
+            case State.IDLE | State.QUARANTINED | State.SHUTTING_DOWN:
+                pass
+            case _:
+                assert_never(self.state)
+        return ()
+
     def tick(self, now: float) -> Actions:
         """It is *now*: do what is due."""
         self._note(now)

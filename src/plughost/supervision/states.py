@@ -29,7 +29,7 @@ class Happening(StrEnum):
     FAILED_ENOUGH = "it fails once too often"
     EXITED = "its process ends, as it may"
     BACKOFF_OVER = "the wait is over, and nobody wants it"
-    STOP = "it is idle, reloaded, or the host closes"
+    STOP = "it is idle, stopped, reloaded, or the host closes"
     RELOAD = "somebody has mended it"
 
 
@@ -62,6 +62,7 @@ class StopReason(StrEnum):
     IDLE = "idle"
     RELOAD = "reload"
     INIT_FAILED = "init failed"
+    STOPPED = "stopped"
     CLOSED = "host closed"
 
 

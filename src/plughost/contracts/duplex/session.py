@@ -130,10 +130,13 @@ class DuplexSession(Conversation[State, Said]):
 
         Raises LocalProtocolError, for this one alone, if it does not fit a frame. A full lane loses its oldest.
         """
+        return self.tell(jsonrpc.encode_notification(method, params), lane)
+
+    def tell(self, body: bytes, lane: Lane = Lane.EVENT) -> bool:
+        """Like `notify`, for a notification that is encoded already: one that goes to many."""
         if lane not in (Lane.KEY, Lane.EVENT):
             raise LocalProtocolError(f"a notification does not go by the {lane.value} lane")
-        body = jsonrpc.encode_notification(method, params)
-        frame = self._framed(body, method)
+        frame = self._framed(body, "a notification")
         if self.state not in _OPEN:
             return False
         for lost in range(self._lanes.put(lane, frame, body), 0, -1):
@@ -183,6 +186,11 @@ class DuplexSession(Conversation[State, Said]):
             self._end_calls(self._gone("it was told to end before it had answered plugin/init"))
             self._lanes.put(Lane.REPLY, frame, body)
         self._until = self._now + self._terms.ack_s
+
+    def give_up(self, message: str, limit: str) -> None:
+        """The host has waited long enough: this process has failed, whatever it may still say."""
+        if self.state in _TALKING:
+            self._fail(FailureCode.TIMEOUT, message, limit)
 
     # What happens to it
 
@@ -277,6 +285,23 @@ class DuplexSession(Conversation[State, Said]):
     def pending(self) -> int:
         """How many calls of the host are not over."""
         return len(self._calls)
+
+    @property
+    def has_to_say(self) -> bool:
+        """Whether `data_to_send` would return something."""
+        if self._unsent or self._ending or self.state not in _TALKING:
+            return False
+        return bool(self._lanes if self.introduction is not None else self._lanes.waiting(Lane.REPLY))
+
+    @property
+    def events_waiting(self) -> int:
+        """How many events wait to be written."""
+        return self._lanes.waiting(Lane.EVENT)
+
+    @property
+    def unanswered(self) -> int:
+        """How many calls of the plugin the host has not answered."""
+        return len(self._asked)
 
     @property
     def dropped(self) -> dict[Lane, int]:

@@ -1,0 +1,198 @@
+"""The host's verbs over a `duplex` session: what it asks, what a binding demands, what an outcome means to a caller.
+
+It neither starts nor waits for anything: drivers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from ...errors import LocalProtocolError, RemoteError, RemoteProtocolError
+from ...failures import FailureCode, PluginFailure, Stage
+from ...manifest.binding import Binding
+from ...manifest.duplex_binding import DuplexBinding
+from ...messages import strict_json
+from ...messages.jsonrpc import ErrorResponse
+from ...messages.quoting import quote
+from .. import outcome
+from ..base import Evidence, Fault
+from .lanes import Bounds
+from .messages import (
+    ABI_VERSION,
+    ActionInvokeParams,
+    ActionInvokeResult,
+    CliDispatchParams,
+    CliDispatchResult,
+    HostInfo,
+    InitParams,
+    RenderParams,
+    RenderResult,
+    decode,
+)
+from .screen import Viewport
+from .session import DuplexSession
+from .terms import Terms
+
+KIND = "plughost"  # what this host calls itself at init
+LONGEST_TIMEOUT_S = 86_400.0
+LARGEST_SIDE = 2**16 - 1  # cells of a screen, each way
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One call of the host: what is asked, how long it may take (None: for ever), and what the answer has to be."""
+
+    method: str
+    params: Any
+    timeout_s: float | None
+    result: type[Struct] | None = None  # None: any JSON
+    limit: str = "limits.timeout_s"  # what sets the time
+
+
+def terms(binding: DuplexBinding) -> Terms:
+    """Return what *binding* demands of a conversation."""
+    limits, manifest = binding.limits, binding.manifest
+    return Terms(
+        name=manifest.name,
+        version=manifest.version,
+        abi_version=manifest.abi_version,
+        handshake_s=limits.handshake_s,
+        write_s=limits.write_s,
+        frame_bytes=limits.frame_bytes,
+        bounds=Bounds(keys=limits.key_lane),
+    )
+
+
+def init(binding: DuplexBinding, config: Mapping[str, Any] | None, pid: int) -> InitParams:
+    """Return what the plugin of *binding* is told first; *pid* is the host's."""
+    return InitParams(
+        manifest_path=str(binding.manifest.file),
+        granted_capabilities=binding.capabilities.granted(),
+        abi_version=ABI_VERSION,
+        config=config,
+        host=HostInfo(KIND, pid),
+    )
+
+
+# What a host asks
+
+
+def render(binding: DuplexBinding, width: int, height: int, timeout: float | None) -> Ask:
+    """Return the call for a screen. Raises LocalProtocolError if there is no such size."""
+    for side in (width, height):
+        if not _is_whole(side) or not 0 <= side <= LARGEST_SIDE:
+            raise LocalProtocolError(
+                f"a screen of {width!r} by {height!r} cells: give 0 to {LARGEST_SIDE} each"
+            )
+    params = RenderParams(Viewport(width, height))
+    return Ask(
+        "plugin/render", params, _seconds(timeout, binding.limits.render_s), RenderResult, "limits.render_s"
+    )
+
+
+def cli(binding: DuplexBinding, namespace: str, argv: Sequence[str], timeout: float | None) -> Ask:
+    """Return the call for a command. Raises LocalProtocolError if *argv* is not a list of texts."""
+    if isinstance(argv, str) or not all(isinstance(word, str) for word in (namespace, *argv)):
+        raise LocalProtocolError("the words of a command are a list of texts")
+    params = CliDispatchParams(namespace, tuple(argv))
+    seconds = _seconds(timeout, binding.limits.timeout_s)
+    return Ask("plugin/cli_dispatch", params, seconds, CliDispatchResult)
+
+
+def invoke(action: str, payload: bytes, timeout: float | None) -> Ask:
+    """Return the call for an action. Without *timeout* it may take for ever, and the plugin is told so."""
+    seconds = None if timeout is None else _seconds(timeout, 0.0)
+    milliseconds = 0 if seconds is None else max(1, round(seconds * 1000))
+    params = ActionInvokeParams(action, bytes(payload), milliseconds)
+    return Ask("host/action/invoke", params, seconds, ActionInvokeResult, "timeout_ms")
+
+
+def call(binding: DuplexBinding, method: str, params: Any, timeout: float | None) -> Ask:
+    """Return the call of any *method*."""
+    if not isinstance(method, str):
+        raise LocalProtocolError(f"a method is a text, not {method!r}")
+    return Ask(method, {} if params is None else params, _seconds(timeout, binding.limits.timeout_s))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _seconds(timeout: object, usual: float) -> float:
+    if timeout is None:
+        return usual
+    number = float(timeout) if isinstance(timeout, int | float) and not isinstance(timeout, bool) else 0.0
+    if not 0 < number <= LONGEST_TIMEOUT_S:
+        raise LocalProtocolError(f"a timeout of {timeout!r}: give seconds, more than 0 and at most a day")
+    return number
+
+
+# What came of it
+
+
+def answer(ask: Ask, result: Raw) -> Any:
+    """Return what the plugin answered to *ask*. Raises RemoteProtocolError if that is no such answer."""
+    if ask.result is None:
+        return _decoded(result)
+    return decode(ask.result, result)
+
+
+def _decoded(result: Raw) -> Any:
+    return _ANY.decode(bytes(result))
+
+
+_ANY = strict_json.Decoder(object, "result")
+
+
+def remote_error(plugin: str, error: ErrorResponse) -> RemoteError:
+    """Return the exception for an error that the plugin answered with."""
+    return RemoteError(plugin, str(error.code), quote(error.message))
+
+
+def failure(
+    binding: Binding, session: DuplexSession, fault: Fault, evidence: Evidence, *, sent: bool
+) -> PluginFailure:
+    """Return the exception for *fault*, with everything that is known; *sent*: the plugin may have seen the call."""
+    return outcome.failure(
+        binding,
+        fault,
+        evidence,
+        plugin=session.introduction.name if session.introduction is not None else "",
+        delivered=sent,
+        timings_ms=timings(session),
+    )
+
+
+def malformed(
+    binding: Binding, session: DuplexSession, method: str, error: RemoteProtocolError, evidence: Evidence
+) -> PluginFailure:
+    """Return the exception for an answer that is none."""
+    fault = Fault(FailureCode.MALFORMED_RESPONSE, Stage.EXECUTE, f"its answer to {method}: {error}")
+    return failure(binding, session, fault, evidence, sent=True)
+
+
+def timed_out(fault: Fault, ask: Ask) -> Fault:
+    """Return *fault*, of a call that took too long, with what was asked and which limit it broke."""
+    within = "" if ask.timeout_s is None else f" within {ask.timeout_s:g} s"
+    return replace(fault, message=f"it did not answer {ask.method}{within}", limit=ask.limit)
+
+
+_STAGES = {
+    "launch": ("started", "spawned"),
+    "handshake": ("spawned", "shaken"),
+    "teardown": ("retired", "exited"),
+}
+
+
+def timings(session: DuplexSession) -> dict[str, float]:
+    """Return how long the stages took, in milliseconds."""
+    marks = session.marks
+    return {
+        stage: round((marks[end] - marks[start]) * 1000, 3)
+        for stage, (start, end) in _STAGES.items()
+        if start in marks and end in marks
+    }

@@ -1,0 +1,258 @@
+"""A fleet of `duplex` plugins on an asyncio loop: `Host.fleet` and its plugins. It waits; what for, others decide."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+from ...contracts.duplex import host as contract
+from ...contracts.duplex.host import Ask
+from ...contracts.duplex.introduction import Introduction
+from ...contracts.duplex.keys import KeyEvent
+from ...contracts.duplex.messages import CliDispatchResult, RenderResult
+from ...errors import LocalProtocolError
+from ...manifest.duplex_binding import DuplexBinding
+from ...manifest.duplex_manifest import DuplexManifest
+from ...manifest.duplex_registry import Rejection
+from ...manifest.duplex_routes import Routes
+from ...process.link import Link, Watcher
+from ...supervision.states import State
+from ..asyncio_driver import AsyncioDriver
+from ..engine import Engine
+from .deliveries import Snapshot
+from .fleet import Fleet
+from .member import Member, nothing_is_due
+from .options import FleetPlan
+from .status import Status
+from .ticket import Ticket
+
+
+class _LoopGround:
+    """The running loop, as a fleet sees it."""
+
+    def __init__(self, driver: AsyncioDriver, clock: Callable[[], float]) -> None:
+        self.tick: Callable[[float], None] = nothing_is_due
+        self._driver = driver
+        self._clock = clock
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+
+    @property
+    def watcher(self) -> Watcher:
+        return self._driver
+
+    def adopt(self, link: Link, attend: Callable[[], None]) -> None:
+        self._driver.adopt(link, lambda: None, attend)
+
+    def wake_at(self, at: float) -> None:
+        if self._timer is None or at < self._timer_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_at = at
+            self._timer = self._driver.loop.call_later(max(0.0, at - self._clock()), self._ring)
+
+    def post(self, work: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everybody who waited
+            self._driver.loop.call_soon_threadsafe(work)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.tick(self._clock())
+
+
+class AsyncFleet:
+    """Plugins that live as long as they are needed, by way of `Host.fleet`.
+
+    `fleet["name"]` is one of them. Leaving its `async with`, `close`, or closing the host ends every process.
+    """
+
+    def __init__(
+        self, plan: FleetPlan, engine: Engine, driver: AsyncioDriver, forget: Callable[[AsyncFleet], None]
+    ) -> None:
+        self._ground = _LoopGround(driver, engine.clock)
+        self._driver = driver
+        self._engine = engine
+        self._fleet = Fleet(plan, engine, self._ground)
+        self._ground.tick = self._fleet.tick
+        self._forget = forget
+        self._closing: asyncio.Task[None] | None = None
+        self.plugins: dict[str, AsyncDuplexPlugin] = {
+            name: AsyncDuplexPlugin(self, member) for name, member in self._fleet.members.items()
+        }
+        self._fleet.begin()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __getitem__(self, name: str) -> AsyncDuplexPlugin:
+        self._fleet.member(name)
+        return self.plugins[name]
+
+    def __iter__(self) -> Iterator[AsyncDuplexPlugin]:
+        return iter(self.plugins.values())
+
+    def __len__(self) -> int:
+        return len(self.plugins)
+
+    @property
+    def rejected(self) -> tuple[Rejection, ...]:
+        """The directories that hold no usable plugin, each with the reason."""
+        return tuple(self._fleet.rejected)
+
+    @property
+    def routes(self) -> Routes:
+        """Who is asked for which action, namespace and screen."""
+        return self._fleet.routes
+
+    async def cli(
+        self, namespace: str, argv: Sequence[str] = (), *, timeout: float | None = None
+    ) -> CliDispatchResult:
+        """Run a command of the plugin that has *namespace*. Raises like `AsyncDuplexPlugin.cli`."""
+        owner = self._fleet.owner_of("namespace", namespace)
+        return await self.plugins[owner.name].cli(namespace, argv, timeout=timeout)
+
+    async def invoke(self, action: str, payload: bytes = b"", *, timeout: float | None = None) -> bytes:
+        """Invoke *action* of the plugin that provides it. Raises like `AsyncDuplexPlugin.invoke`."""
+        owner = self._fleet.owner_of("action", action)
+        return await self.plugins[owner.name].invoke(action, payload, timeout=timeout)
+
+    def publish(self, topic: str, payload: bytes) -> int:
+        """Publish as the host, to every plugin that subscribes to *topic*. Returns the version."""
+        return self._fleet.publish(topic, payload)
+
+    def snapshot(self, topic: str) -> Snapshot | None:
+        """Return the latest publish of *topic*, or None."""
+        return self._fleet.snapshots.get(topic)
+
+    def subscribe(self, topic: str | None, hearer: Callable[[Snapshot], None]) -> Callable[[], None]:
+        """Call *hearer* with every publish of *topic*, or of all if it is None. Returns how to end that."""
+        return self._fleet.hear(topic, hearer)
+
+    async def close(self) -> None:
+        """End every process. Idempotent, from any task; bounded by the bindings' limits."""
+        if self._engine.forked:
+            return
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        self._fleet.close()
+        for member in self._fleet.members.values():
+            while (link := member.link) is not None:
+                await self._driver.until(link, lambda link=link: link.finished)  # type: ignore[misc]
+        self._ground.stop()
+        self._forget(self)
+
+    async def ask(self, member: Member, ask: Ask | None) -> Any:
+        """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
+        ticket, future = self._ticket(ask)
+        self._fleet.ask(member, ticket)
+        try:
+            await future
+        except asyncio.CancelledError:
+            member.forget(ticket)
+            raise
+        return self._fleet.conclude(member, ticket)
+
+    async def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
+        ticket, future = self._ticket(None)
+        move(member, ticket)
+        await future
+        self._fleet.conclude(member, ticket)
+
+    def reload(self, member: Member, ticket: Ticket) -> None:
+        self._fleet.reload(member, ticket)
+
+    def key(self, member: Member, screen_id: str, key: KeyEvent) -> bool:
+        return self._fleet.key(member, screen_id, key)
+
+    def _ticket(self, ask: Ask | None) -> tuple[Ticket, asyncio.Future[None]]:
+        if asyncio.get_running_loop() is not self._driver.loop:
+            raise LocalProtocolError("this host belongs to another event loop")
+        future: asyncio.Future[None] = self._driver.loop.create_future()
+
+        def over(_ticket: Ticket) -> None:
+            if not future.done():
+                future.set_result(None)
+
+        return Ticket(ask, over), future
+
+
+class AsyncDuplexPlugin:
+    """A plugin of a fleet. Its processes come and go; this stays."""
+
+    def __init__(self, fleet: AsyncFleet, member: Member) -> None:
+        self._fleet = fleet
+        self._member = member
+
+    @property
+    def name(self) -> str:
+        return self._member.name
+
+    @property
+    def binding(self) -> DuplexBinding:
+        return self._member.binding
+
+    @property
+    def manifest(self) -> DuplexManifest:
+        return self._member.binding.manifest
+
+    @property
+    def state(self) -> State:
+        return self._member.lifecycle.state
+
+    @property
+    def status(self) -> Status:
+        """How it is, now."""
+        return self._member.status
+
+    async def start(self) -> Introduction:
+        """Start it if it does not run, and return who it says it is. Raises PluginFailure."""
+        await self._fleet.ask(self._member, None)
+        return self._member.introduction
+
+    async def render(self, width: int, height: int, *, timeout: float | None = None) -> RenderResult:
+        """Return its screen at this size. Raises PluginFailure and RemoteError."""
+        ask = contract.render(self.binding, width, height, timeout)
+        result: RenderResult = await self._fleet.ask(self._member, ask)
+        return result
+
+    def key(self, screen_id: str, key: KeyEvent) -> bool:
+        """Tell it of a key, before everything else that waits. Returns whether it will be told."""
+        return self._fleet.key(self._member, screen_id, key)
+
+    async def cli(
+        self, namespace: str, argv: Sequence[str] = (), *, timeout: float | None = None
+    ) -> CliDispatchResult:
+        """Run a command: what it wrote, byte for byte, and its exit code. Raises PluginFailure and RemoteError."""
+        ask = contract.cli(self.binding, namespace, argv, timeout)
+        result: CliDispatchResult = await self._fleet.ask(self._member, ask)
+        return result
+
+    async def invoke(self, action: str, payload: bytes = b"", *, timeout: float | None = None) -> bytes:
+        """Invoke an action of it, and return what that returns. Raises PluginFailure and RemoteError."""
+        result = await self._fleet.ask(self._member, contract.invoke(action, payload, timeout))
+        return bytes(result.payload)
+
+    async def call(self, method: str, params: Any = None, *, timeout: float | None = None) -> Any:
+        """Call any method, and return its result. Raises PluginFailure and RemoteError."""
+        return await self._fleet.ask(self._member, contract.call(self.binding, method, params, timeout))
+
+    async def reload(self) -> None:
+        """Read its manifest again, forget its failures, and start it anew if it ran. Raises ManifestError."""
+        await self._fleet.await_gone(self._member, self._fleet.reload)
+
+    async def stop(self) -> None:
+        """Let its process go, and wait until it is gone. It is started again when it is next needed."""
+        await self._fleet.await_gone(self._member, Member.stop)

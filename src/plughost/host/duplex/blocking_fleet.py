@@ -1,0 +1,229 @@
+"""A fleet of `duplex` plugins for code without a loop: `plughost.blocking.Host.fleet` and its plugins.
+
+From any thread. Whoever waits works; see `crowd` for who does when nobody waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+from ...contracts.base import Rung
+from ...contracts.duplex import host as contract
+from ...contracts.duplex.host import Ask
+from ...contracts.duplex.introduction import Introduction
+from ...contracts.duplex.keys import KeyEvent
+from ...contracts.duplex.messages import CliDispatchResult, RenderResult
+from ...manifest.duplex_binding import DuplexBinding
+from ...manifest.duplex_manifest import DuplexManifest
+from ...manifest.duplex_registry import Rejection
+from ...manifest.duplex_routes import Routes
+from ...supervision.states import State
+from ..engine import Engine
+from .crowd import Crowd
+from .deliveries import Snapshot
+from .fleet import Fleet
+from .member import Member
+from .options import FleetPlan
+from .status import Status
+from .ticket import Ticket, nobody
+
+
+class BlockingFleet:
+    """Plugins that live as long as they are needed, by way of `Host.fleet`.
+
+    `fleet["name"]` is one of them. Leaving its `with`, `close`, or closing the host ends every process.
+    """
+
+    def __init__(self, plan: FleetPlan, engine: Engine, forget: Callable[[BlockingFleet], None]) -> None:
+        self._engine = engine
+        self._crowd = Crowd(engine.clock, lambda: engine.closed)
+        self._forget = forget
+        with self._crowd.guard:
+            self._fleet = Fleet(plan, engine, self._crowd)
+            self._crowd.tick = self._fleet.tick
+            self.plugins: dict[str, BlockingDuplexPlugin] = {
+                name: BlockingDuplexPlugin(self, member) for name, member in self._fleet.members.items()
+            }
+            self._fleet.begin()
+        self._crowd.keep()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getitem__(self, name: str) -> BlockingDuplexPlugin:
+        self._fleet.member(name)
+        return self.plugins[name]
+
+    def __iter__(self) -> Iterator[BlockingDuplexPlugin]:
+        return iter(self.plugins.values())
+
+    def __len__(self) -> int:
+        return len(self.plugins)
+
+    @property
+    def rejected(self) -> tuple[Rejection, ...]:
+        """The directories that hold no usable plugin, each with the reason."""
+        return tuple(self._fleet.rejected)
+
+    @property
+    def routes(self) -> Routes:
+        """Who is asked for which action, namespace and screen."""
+        return self._fleet.routes
+
+    def cli(
+        self, namespace: str, argv: Sequence[str] = (), *, timeout: float | None = None
+    ) -> CliDispatchResult:
+        """Run a command of the plugin that has *namespace*. Raises like `BlockingDuplexPlugin.cli`."""
+        owner = self._fleet.owner_of("namespace", namespace)
+        return self.plugins[owner.name].cli(namespace, argv, timeout=timeout)
+
+    def invoke(self, action: str, payload: bytes = b"", *, timeout: float | None = None) -> bytes:
+        """Invoke *action* of the plugin that provides it. Raises like `BlockingDuplexPlugin.invoke`."""
+        owner = self._fleet.owner_of("action", action)
+        return self.plugins[owner.name].invoke(action, payload, timeout=timeout)
+
+    def publish(self, topic: str, payload: bytes) -> int:
+        """Publish as the host, to every plugin that subscribes to *topic*. Returns the version."""
+        with self._crowd.guard:
+            return self._fleet.publish(topic, payload)
+
+    def snapshot(self, topic: str) -> Snapshot | None:
+        """Return the latest publish of *topic*, or None."""
+        return self._fleet.snapshots.get(topic)
+
+    def subscribe(self, topic: str | None, hearer: Callable[[Snapshot], None]) -> Callable[[], None]:
+        """Call *hearer* with every publish of *topic*, or of all if it is None. Returns how to end that.
+
+        It is called on the thread that happens to work, and must not wait for a plugin.
+        """
+        with self._crowd.guard:
+            return self._fleet.hear(topic, hearer)
+
+    def close(self) -> None:
+        """End every process. Idempotent, from any thread; bounded by the bindings' limits."""
+        if self._engine.forked:
+            return
+        if (
+            self._crowd.is_working_here
+        ):  # a signal handler, or a callback: the work that it interrupted goes on
+            self._fleet.close()
+            self.abort()
+            return
+        with self._crowd.guard:
+            self._fleet.close()
+            self._crowd.wait(lambda: self._fleet.is_gone)
+        self._crowd.end()
+        self._forget(self)
+
+    def abort(self) -> None:
+        """End every process at once: the thread that works on them notices, and does the rest."""
+        with self._crowd.guard:
+            for member in self._fleet.members.values():
+                if member.link is not None:
+                    member.link.end(Rung.KILL)
+
+    def ask(self, member: Member, ask: Ask | None) -> Any:
+        """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
+        self._crowd.check_may_wait()
+        ticket = Ticket(ask, nobody)
+        with self._crowd.guard:
+            self._fleet.ask(member, ticket)
+            try:
+                self._crowd.wait(lambda: ticket.is_over)
+            except BaseException:
+                member.forget(ticket)
+                raise
+            return self._fleet.conclude(member, ticket)
+
+    def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
+        self._crowd.check_may_wait()
+        ticket = Ticket(None, nobody)
+        with self._crowd.guard:
+            move(member, ticket)
+            self._crowd.wait(lambda: ticket.is_over)
+            self._fleet.conclude(member, ticket)
+
+    def reload(self, member: Member, ticket: Ticket) -> None:
+        self._fleet.reload(member, ticket)
+
+    def key(self, member: Member, screen_id: str, key: KeyEvent) -> bool:
+        with self._crowd.guard:
+            return self._fleet.key(member, screen_id, key)
+
+    def status(self, member: Member) -> Status:
+        with self._crowd.guard:
+            return member.status
+
+
+class BlockingDuplexPlugin:
+    """A plugin of a fleet. Its processes come and go; this stays."""
+
+    def __init__(self, fleet: BlockingFleet, member: Member) -> None:
+        self._fleet = fleet
+        self._member = member
+
+    @property
+    def name(self) -> str:
+        return self._member.name
+
+    @property
+    def binding(self) -> DuplexBinding:
+        return self._member.binding
+
+    @property
+    def manifest(self) -> DuplexManifest:
+        return self._member.binding.manifest
+
+    @property
+    def state(self) -> State:
+        return self._member.lifecycle.state
+
+    @property
+    def status(self) -> Status:
+        """How it is, now."""
+        return self._fleet.status(self._member)
+
+    def start(self) -> Introduction:
+        """Start it if it does not run, and return who it says it is. Raises PluginFailure."""
+        self._fleet.ask(self._member, None)
+        return self._member.introduction
+
+    def render(self, width: int, height: int, *, timeout: float | None = None) -> RenderResult:
+        """Return its screen at this size. Raises PluginFailure and RemoteError."""
+        result: RenderResult = self._fleet.ask(
+            self._member, contract.render(self.binding, width, height, timeout)
+        )
+        return result
+
+    def key(self, screen_id: str, key: KeyEvent) -> bool:
+        """Tell it of a key, before everything else that waits. Returns whether it will be told."""
+        return self._fleet.key(self._member, screen_id, key)
+
+    def cli(
+        self, namespace: str, argv: Sequence[str] = (), *, timeout: float | None = None
+    ) -> CliDispatchResult:
+        """Run a command: what it wrote, byte for byte, and its exit code. Raises PluginFailure and RemoteError."""
+        ask = contract.cli(self.binding, namespace, argv, timeout)
+        result: CliDispatchResult = self._fleet.ask(self._member, ask)
+        return result
+
+    def invoke(self, action: str, payload: bytes = b"", *, timeout: float | None = None) -> bytes:
+        """Invoke an action of it, and return what that returns. Raises PluginFailure and RemoteError."""
+        result = self._fleet.ask(self._member, contract.invoke(action, payload, timeout))
+        return bytes(result.payload)
+
+    def call(self, method: str, params: Any = None, *, timeout: float | None = None) -> Any:
+        """Call any method, and return its result. Raises PluginFailure and RemoteError."""
+        return self._fleet.ask(self._member, contract.call(self.binding, method, params, timeout))
+
+    def reload(self) -> None:
+        """Read its manifest again, forget its failures, and start it anew if it ran. Raises ManifestError."""
+        self._fleet.await_gone(self._member, self._fleet.reload)
+
+    def stop(self) -> None:
+        """Let its process go, and wait until it is gone. It is started again when it is next needed."""
+        self._fleet.await_gone(self._member, Member.stop)

@@ -1,0 +1,103 @@
+"""Work that waits for a disk or a network, done on threads of its own, a bounded number at once.
+
+Each plugin has turns of its own: one that asks for a thousand slow things keeps the others waiting for none. The
+threads never hold up the end of the program.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+AT_ONCE = 32  # threads: more fetches that wait at the same time than anyone looks at
+AT_ONCE_EACH = 4  # of one plugin
+LINGER_S = 10.0  # for which a thread waits for more to do
+
+Work = Callable[[], Any]
+Done = Callable[[Any], None]  # is given what the work returned, or the exception that it raised
+Post = Callable[[Callable[[], None]], None]  # runs what it is given where the host works
+
+
+class Errands:
+    """Does work elsewhere and posts back what came of it. Its methods are for the thread on which the host works."""
+
+    def __init__(self, post: Post) -> None:
+        self._post = post
+        self._queues: dict[str, deque[tuple[Work, Done]]] = {}  # what has no thread yet, by plugin
+        self._running: dict[str, int] = {}
+        self._ready: deque[Callable[[], None]] = deque()
+        self._change = threading.Condition()
+        self._threads = 0
+        self._idle = 0
+        self._closed = False
+
+    def add(self, plugin: str, work: Work, done: Done) -> None:
+        """Do *work* for *plugin* as soon as it is its turn; *done* is called with what came of it."""
+        if self._running.get(plugin, 0) < AT_ONCE_EACH and sum(self._running.values()) < AT_ONCE:
+            self._begin(plugin, work, done)
+        else:
+            self._queues.setdefault(plugin, deque()).append((work, done))
+
+    def close(self) -> None:
+        """Do nothing more. What is under way ends by itself, and nobody is told."""
+        self._closed = True
+        self._queues.clear()
+        with self._change:
+            self._ready.clear()
+            self._change.notify_all()
+
+    def _begin(self, plugin: str, work: Work, done: Done) -> None:
+        self._running[plugin] = self._running.get(plugin, 0) + 1
+
+        def run() -> None:
+            try:
+                came: Any = work()
+            except Exception as error:  # whatever it is, whoever waits for it has to be told
+                came = error
+            self._post(lambda: self._ended(plugin, done, came))
+
+        with self._change:
+            self._ready.append(run)
+            if self._idle >= len(self._ready):
+                self._change.notify()
+                return
+            self._threads += 1
+        threading.Thread(target=self._serve, name="plughost-errands", daemon=True).start()
+
+    def _ended(self, plugin: str, done: Done, came: Any) -> None:
+        self._running[plugin] -= 1
+        if not self._running[plugin]:
+            del self._running[plugin]
+        if self._closed:
+            return
+        try:
+            done(came)
+        finally:
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        for plugin in list(self._queues):  # in turns: whoever is served goes to the end
+            if sum(self._running.values()) >= AT_ONCE:
+                return
+            if self._running.get(plugin, 0) >= AT_ONCE_EACH:
+                continue
+            queue = self._queues.pop(plugin)
+            work, done = queue.popleft()
+            if queue:
+                self._queues[plugin] = queue
+            self._begin(plugin, work, done)
+
+    def _serve(self) -> None:
+        while True:
+            with self._change:
+                while not self._ready:
+                    self._idle += 1
+                    woken = self._change.wait(LINGER_S)
+                    self._idle -= 1
+                    if self._closed or (not woken and not self._ready):
+                        self._threads -= 1
+                        return
+                run = self._ready.popleft()
+            run()

@@ -1,0 +1,305 @@
+"""The `duplex` plugins of a host as one: who is asked for what, who is told what, and when. Never waits.
+
+A fleet belongs to a `Ground`, which watches its processes and tells it the time: an event loop, or whichever thread
+waits for an answer. Plugins know each other only through here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ...capabilities.gates import Refusal
+from ...contracts.duplex import host as contract
+from ...contracts.duplex.host import Ask
+from ...contracts.duplex.keys import KeyEvent
+from ...contracts.duplex.messages import HandleEventParams, HandleKeyParams
+from ...contracts.duplex.news import Called, Told
+from ...errors import HostClosed, LocalProtocolError, ManifestError, RemoteProtocolError
+from ...manifest import duplex_config, duplex_registry
+from ...manifest.duplex_binding import DuplexBinding
+from ...manifest.duplex_manifest import FILE_NAME
+from ...manifest.duplex_routes import Routes, route
+from ...messages import jsonrpc
+from ...messages.jsonrpc import ErrorResponse
+from ...messages.quoting import listed, quote
+from ...supervision.states import State
+from ..engine import Engine
+from ..events import Event, Published
+from .deliveries import Snapshot
+from .errands import Errands
+from .member import DuplexLink, Ground, Member
+from .options import FleetPlan
+from .services import Services, Surface
+from .snapshots import HOST, Snapshots
+from .ticket import Ticket
+
+AHEAD = 8  # events that are handed to a process before it has read them; the rest wait where newer ones replace them
+
+Hearer = Callable[[Snapshot], None]
+
+
+class Fleet:
+    """The plugins of a plan, on a ground."""
+
+    def __init__(self, plan: FleetPlan, engine: Engine, ground: Ground) -> None:
+        self.plan = plan
+        self.snapshots = Snapshots()
+        self.members: dict[str, Member] = {}
+        self.rejected = list(plan.rejected)
+        self.closed = False
+        self._engine = engine
+        self._ground = ground
+        self._errands = Errands(ground.post)
+        self._keys = 0
+        self._hearers: list[tuple[str | None, Hearer]] = []
+        self._encoded: tuple[int, bytes] = (0, b"")  # the last publish, as the plugins are told of it
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._timer_number = 0
+        self._services = Services(
+            Surface(
+                snapshots=self.snapshots,
+                errands=self._errands,
+                owner=self.owner,
+                ask=self.ask,
+                publish=self._publish,
+                after=self._after,
+                actions=plan.actions,
+                log_level=plan.log_level,
+            )
+        )
+        for binding in plan.bindings:
+            self._add(binding)
+        self.routes = self._route()
+
+    def _add(self, binding: DuplexBinding) -> None:
+        try:
+            config = duplex_config.resolve(binding.manifest, self.plan.config.get(binding.name))
+        except ManifestError as error:
+            self.rejected.append(duplex_registry.Rejection(binding.name, binding.manifest.directory, error))
+            return
+        gates = self.plan.gates(binding)
+        self.members[binding.name] = Member(binding, gates, self._engine, self._ground, self, config)
+        self._declare(self.members[binding.name])
+
+    def _declare(self, member: Member) -> None:
+        said = member.binding.manifest.subscribes
+        allowed = [topic for topic in said.snapshots if member.gates.topic(topic) is None]
+        self.snapshots.declare(member.name, allowed, latest_state=said.latest_state)
+
+    def _route(self) -> Routes:
+        return route(member.binding.manifest for member in self.members.values())
+
+    # What the application wants
+
+    def begin(self) -> None:
+        """Start what starts with the host."""
+        self.tick(self._engine.clock())
+
+    def member(self, name: str) -> Member:
+        """Return the plugin *name*. Raises LocalProtocolError if there is none."""
+        found = self.members.get(name)
+        if found is None:
+            raise LocalProtocolError(f"the fleet has no plugin {name!r}: it has {listed(list(self.members))}")
+        return found
+
+    def owner(self, action: str) -> Member | None:
+        """Return whose *action* it is, or None if it is nobody's or several claim it."""
+        name = self.routes.actions.get(action)
+        return None if name is None else self.members[name]
+
+    def owner_of(self, kind: str, word: str) -> Member:
+        """Return who is asked for *word*: a namespace, an action or a screen. Raises LocalProtocolError if nobody."""
+        table = {
+            "namespace": self.routes.namespaces,
+            "action": self.routes.actions,
+            "screen": self.routes.screens,
+        }
+        name = table[kind].get(word)
+        if name is not None:
+            return self.members[name]
+        for conflict in self.routes.conflicts:
+            if (conflict.kind, conflict.word) == (kind, word):
+                raise LocalProtocolError(f"the {kind} {quote(word)} is claimed by {listed(conflict.plugins)}")
+        raise LocalProtocolError(
+            f"no plugin has the {kind} {quote(word)}; there are: {listed(list(table[kind])) or 'none'}"
+        )
+
+    def ask(self, member: Member, ticket: Ticket) -> None:
+        """Ask *member*; the ticket is told when it is over, perhaps at once."""
+        if self.closed:
+            ticket.end(HostClosed(f"{member.name} is closed"))
+            return
+        ask = ticket.ask
+        if ask is not None and ask.timeout_s is not None:
+            ticket.until = self._engine.clock() + ask.timeout_s
+        member.ask(ticket)
+
+    def conclude(self, member: Member, ticket: Ticket) -> Any:
+        """Return what a ticket that is over brought.
+
+        Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed.
+        """
+        outcome, ask = ticket.outcome, ticket.ask
+        if outcome is None or ask is None:
+            if isinstance(outcome, Exception):
+                raise outcome
+            return None
+        if isinstance(outcome, ErrorResponse):
+            raise contract.remote_error(member.name, outcome)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return self._read(member, ticket, ask, outcome)
+
+    def _read(self, member: Member, ticket: Ticket, ask: Ask, result: Any) -> Any:
+        try:
+            return contract.answer(ask, result)
+        except RemoteProtocolError as error:
+            raise member.malformed(ticket, error) from error
+
+    def key(self, member: Member, screen_id: str, key: KeyEvent) -> bool:
+        """Tell *member* of a key; returns whether it will be told. Raises LocalProtocolError if that is no key."""
+        if self.closed:
+            return False
+        self._keys += 1
+        return member.key(HandleKeyParams(screen_id, key, self._keys - 1))
+
+    def publish(self, topic: str, payload: bytes) -> int:
+        """Publish as the host. Returns the version. Raises LocalProtocolError if it cannot be kept."""
+        came = self._spread(HOST, topic, bytes(payload))
+        if isinstance(came, Refusal):
+            raise LocalProtocolError(f"{quote(topic)} cannot be published: {came.message}")
+        return came
+
+    def hear(self, topic: str | None, hearer: Hearer) -> Callable[[], None]:
+        """Call *hearer* with every publish of *topic*, or of all; returns how to end that."""
+        entry = (topic, hearer)
+        self._hearers.append(entry)
+
+        def end() -> None:
+            if entry in self._hearers:
+                self._hearers.remove(entry)
+
+        return end
+
+    def reload(self, member: Member, ticket: Ticket) -> None:
+        """Read the plugin's manifest again, forget its failures, start what ran anew. Raises ManifestError."""
+        directory = member.binding.manifest.directory
+        if self.closed:
+            ticket.end(HostClosed(f"{member.name} is closed"))
+            return
+        if (directory / FILE_NAME).exists():
+            binding = duplex_registry.load(directory, self.plan.narrowings)
+            config = duplex_config.resolve(binding.manifest, self.plan.config.get(binding.name))
+            member.rebind(binding, self.plan.gates(binding), config)
+            self._declare(member)
+            self.routes = self._route()
+        member.reload(ticket)
+
+    def close(self) -> None:
+        """Let every process go. They are gone when `is_gone`."""
+        self.closed = True
+        self._errands.close()
+        self._timers.clear()
+        for member in self.members.values():
+            member.close()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is closed and no process is left."""
+        return self.closed and all(member.link is None for member in self.members.values())
+
+    # Time
+
+    def tick(self, now: float) -> None:
+        """It is *now*: do what is due, and say when to be told again."""
+        while self._timers and self._timers[0][0] <= now:
+            heapq.heappop(self._timers)[2]()
+        for member in tuple(self.members.values()):
+            due = member.next_deadline()
+            if due is not None and due <= now:
+                member.tick(now)
+        due = self.next_deadline()
+        if due is not None:
+            self._ground.wake_at(due)
+
+    def next_deadline(self) -> float | None:
+        times = [at for member in self.members.values() if (at := member.next_deadline()) is not None]
+        if self._timers:
+            times.append(self._timers[0][0])
+        return min(times, default=None)
+
+    def _after(self, seconds: float, work: Callable[[], None]) -> None:
+        self._timer_number += 1
+        at = self._engine.clock() + seconds
+        heapq.heappush(self._timers, (at, self._timer_number, work))
+        self._ground.wake_at(at)
+
+    # What members need
+
+    def serve(self, member: Member, link: DuplexLink, news: Called | Told) -> None:
+        self._services.serve(member, link, news)
+
+    def feed(self, member: Member) -> None:
+        """Hand *member* what was published for it, as far as it reads."""
+        link = member.link
+        if link is None or not self.snapshots.waiting(member.name):
+            return
+        session = link.conversation
+        while session.events_waiting < AHEAD and (snapshot := self.snapshots.take(member.name)) is not None:
+            if not session.tell(self._told(snapshot)):
+                return
+            if snapshot.topic not in member.binding.manifest.subscribes.latest_state:
+                member.lifecycle.used(self._engine.clock())
+
+    def left(self, member: Member) -> None:
+        self.snapshots.left(member.name)
+
+    # Publishing
+
+    def _publish(self, member: Member, topic: str, payload: bytes) -> Refusal | None:
+        came = self._spread(member.name, topic, payload)
+        return came if isinstance(came, Refusal) else None
+
+    def _spread(self, publisher: str, topic: str, payload: bytes) -> int | Refusal:
+        came = self.snapshots.publish(publisher, topic, payload)
+        if isinstance(came, Refusal):
+            return came
+        if not self._engine.bus.quiet:
+            what = Published(topic, came.version, len(payload), came.subscribers)
+            self._engine.bus.publish(Event(publisher, None, self._engine.clock(), what))
+        snapshot = self.snapshots.get(topic)
+        for name in came.subscribers:
+            self._deliver(self.members[name])
+        if self._hearers and snapshot is not None:
+            self._tell_hearers(snapshot)
+        return came.version
+
+    def _deliver(self, member: Member) -> None:
+        if member.link is not None:
+            self.feed(member)
+            if member.link.conversation.has_to_say:
+                member.link.pump()
+        elif (
+            self.plan.spawn_for_events and member.lifecycle.state is not State.QUARANTINED and not self.closed
+        ):
+            member.want()
+
+    def _told(self, snapshot: Snapshot) -> bytes:
+        if self._encoded[0] != snapshot.version:
+            params = HandleEventParams(snapshot.topic, snapshot.payload)
+            self._encoded = (snapshot.version, jsonrpc.encode_notification("plugin/handle_event", params))
+        return self._encoded[1]
+
+    def _tell_hearers(self, snapshot: Snapshot) -> None:
+        for entry in tuple(self._hearers):
+            topic, hearer = entry
+            if topic is None or topic == snapshot.topic:
+                try:
+                    hearer(snapshot)
+                except Exception as error:  # an application's function must not harm a plugin
+                    if entry in self._hearers:
+                        self._hearers.remove(entry)
+                    sys.excepthook(type(error), error, error.__traceback__)

@@ -1,0 +1,487 @@
+"""One plugin of a fleet, over all its processes: calls find one, wait for one, or learn why there is none.
+
+Theory of operation. `Lifecycle` decides when a process is started and let go, the session of the process what is
+said; a member joins the two and never waits. A call that finds no process waits here; the next process is given all
+of them. A call whose process died is told so when the process is gone, because only then is it known how it died.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol, assert_never
+
+from ...capabilities.gates import Gates
+from ...contracts import outcome
+from ...contracts.base import Evidence, Fault
+from ...contracts.duplex import host as contract
+from ...contracts.duplex.introduction import Introduction
+from ...contracts.duplex.lanes import Lane
+from ...contracts.duplex.messages import HandleKeyParams
+from ...contracts.duplex.news import Answered, Called, Dropped, Ignored, InitDone, News, Told
+from ...contracts.duplex.session import DuplexSession
+from ...contracts.duplex.states import State as Conversing
+from ...errors import HostClosed, LocalProtocolError
+from ...failures import FailureCode, PluginFailure, Stage
+from ...manifest.duplex_binding import DuplexBinding
+from ...messages.jsonrpc import ErrorResponse, Response
+from ...process.link import Link, Watcher
+from ...supervision.lifecycle import Lifecycle
+from ...supervision.restart import RestartPolicy, SpawnMode
+from ...supervision.states import Action, Actions, BeginShutdown, Refuse, RefuseReason, Spawn, State
+from ..engine import BoundLink, Engine
+from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
+from .status import Status
+from .ticket import Ticket
+
+DuplexLink = BoundLink[DuplexSession]
+
+MISSES_TO_FAIL = 3  # calls in a row that a plugin did not answer: it is not slow, it hangs
+_LISTENING = (Conversing.STARTED, Conversing.INITIALISING, Conversing.RUNNING)
+
+
+class Ground(Protocol):
+    """Where processes are watched and time passes: an event loop, or whichever thread waits."""
+
+    @property
+    def watcher(self) -> Watcher: ...
+    def adopt(self, link: Link, attend: Callable[[], None]) -> None:
+        """Run *link* until its process is gone; *attend* to it after everything that happens to it."""
+
+    def wake_at(self, at: float) -> None:
+        """Let the fleet tick at *at*, or before."""
+
+    def post(self, work: Callable[[], None]) -> None:
+        """Do *work* where the fleet works. For any thread."""
+
+
+def nothing_is_due(now: float) -> None:
+    """Do nothing: the ground has no fleet yet."""
+
+
+class Surroundings(Protocol):
+    """What a member needs of its fleet."""
+
+    def serve(self, member: Member, link: DuplexLink, news: Called | Told) -> None:
+        """The plugin asks for something, or tells something."""
+
+    def feed(self, member: Member) -> None:
+        """The plugin may be told what was published."""
+
+    def left(self, member: Member) -> None:
+        """A process of the plugin is gone."""
+
+
+class Member:
+    """A plugin. Everything here is for the one thread, or the one lock, under which the fleet works."""
+
+    def __init__(
+        self,
+        binding: DuplexBinding,
+        gates: Gates,
+        engine: Engine,
+        ground: Ground,
+        fleet: Surroundings,
+        config: Mapping[str, Any] | None,
+    ) -> None:
+        self.binding = binding
+        self.gates = gates
+        self.process = binding.process()
+        self.lifecycle = Lifecycle(policy(binding), engine.clock())
+        self.link: DuplexLink | None = None
+        self.last_failure: PluginFailure | None = None
+        self.wedged = False
+        self.starts = 0
+        self.denied = 0
+        self.ignored: Counter[str] = Counter()  # of processes that are gone, and by the services
+        self.dropped: Counter[Lane] = Counter()  # of processes that are gone
+        self._engine = engine
+        self._ground = ground
+        self._fleet = fleet
+        self._config = config
+        self._waiting: dict[Ticket, None] = {}  # for a process
+        self._calls: dict[int, Ticket] = {}  # by their ids in the process that was asked
+        self._ready: list[Ticket] = []  # want it to run
+        self._leaving: list[Ticket] = []  # want it gone
+        self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
+        self._keys: deque[HandleKeyParams] = deque(maxlen=binding.limits.key_lane)
+        self._missed = 0
+        self._attending = False
+        self._shown = self.lifecycle.state
+
+    @property
+    def name(self) -> str:
+        return self.binding.name
+
+    @property
+    def status(self) -> Status:
+        """Return how it is, now."""
+        session = self.link.conversation if self.link is not None else None
+        dropped = Counter(self.dropped)
+        if session is not None:
+            dropped.update(session.dropped)
+        return Status(
+            state=self.lifecycle.state,
+            pid=self.link.process.pid if self.link is not None else None,
+            starts=self.starts,
+            attempt=self.lifecycle.attempt,
+            failures=len(self.lifecycle.failures),
+            wedged=self.wedged,
+            pending=len(self._waiting) + len(self._calls) + len(self._doomed),
+            unanswered=session.unanswered if session is not None else 0,
+            waiting_events=session.events_waiting if session is not None else 0,
+            dropped_keys=dropped[Lane.KEY],
+            dropped_events=dropped[Lane.EVENT],
+            ignored=self.ignored.total() + (session.ignored.total() if session is not None else 0),
+            denied=self.denied,
+            last_failure=self.last_failure,
+        )
+
+    @property
+    def introduction(self) -> Introduction:
+        """Who it says it is. Raises HostClosed if it has gone meanwhile."""
+        if self.link is None or self.link.conversation.introduction is None:
+            raise HostClosed(f"{self.name} is gone already")
+        return self.link.conversation.introduction
+
+    # What the host wants of it
+
+    def rebind(self, binding: DuplexBinding, gates: Gates, config: Mapping[str, Any] | None) -> None:
+        """Use *binding* for the next process: somebody has changed the plugin."""
+        self.binding = binding
+        self.gates = gates
+        self.process = binding.process()
+        self._config = config
+        self.lifecycle.policy = policy(binding)
+
+    def ask(self, ticket: Ticket) -> None:
+        """Ask the plugin, or let the ticket wait for a process. It may be over before this returns."""
+        now, link = self._engine.clock(), self.link
+        if link is not None and self.lifecycle.state is State.RUNNING and self._listens(link):
+            self.lifecycle.used(now)
+            self._submit(link, ticket, now)
+            link.pump()
+            return
+        self._waiting[ticket] = None
+        self._obey(self.lifecycle.wanted(now))
+        if self.link is not None and self._listens(self.link):
+            self._submit_waiting(self.link)
+            self.link.pump()
+
+    def forget(self, ticket: Ticket) -> None:
+        """Nobody waits for *ticket* any more."""
+        ticket.is_over = True
+        self._waiting.pop(ticket, None)
+        if ticket.call_id is not None and self._calls.get(ticket.call_id) is ticket:
+            del self._calls[ticket.call_id]
+            if self.link is not None:
+                self.link.conversation.forget(ticket.call_id)
+
+    def key(self, params: HandleKeyParams) -> bool:
+        """Tell the plugin of a key, before everything else that waits. Returns whether it will be told."""
+        now, link = self._engine.clock(), self.link
+        if link is not None and self._listens(link):
+            self.lifecycle.used(now)
+            told = link.conversation.notify("plugin/handle_key", params, Lane.KEY)
+            link.pump()
+            return told
+        if self.lifecycle.closed or self.lifecycle.state is State.QUARANTINED:
+            return False
+        self._keys.append(params)
+        self._obey(self.lifecycle.wanted(now))
+        return True
+
+    def want(self) -> None:
+        """Something waits for the plugin: start it if it may be started."""
+        self._obey(self.lifecycle.wanted(self._engine.clock()))
+
+    def reload(self, ticket: Ticket) -> None:
+        """Forget its failures, and start what ran anew. The ticket is over when the old process is gone."""
+        self._leave(self.lifecycle.reload, ticket)
+
+    def stop(self, ticket: Ticket) -> None:
+        """Let its process go; the ticket is over when it is gone."""
+        self._leave(self.lifecycle.stop, ticket)
+
+    def close(self) -> None:
+        """Let its process go for good; whoever waits is refused."""
+        self._obey(self.lifecycle.shutdown(self._engine.clock()))
+
+    def tick(self, now: float) -> None:
+        """It is *now*: do what is due."""
+        session = self.link.conversation if self.link is not None else None
+        if session is not None and (session.pending or session.unanswered):
+            self.lifecycle.used(now)  # it is at work
+        self._obey(self.lifecycle.tick(now))
+        for ticket in [each for each in self._waiting if each.until is not None and each.until <= now]:
+            del self._waiting[ticket]
+            ticket.end(self._not_started(ticket))
+
+    def next_deadline(self) -> float | None:
+        waiting = (ticket.until for ticket in self._waiting)
+        times = (self.lifecycle.next_deadline(), *waiting)
+        return min((at for at in times if at is not None), default=None)
+
+    # Its processes
+
+    def _leave(self, move: Callable[[float], Actions], ticket: Ticket) -> None:
+        link = self.link
+        if link is not None:
+            self._leaving.append(ticket)
+        self._obey(move(self._engine.clock()))
+        if self.link is link and link is not None and self.lifecycle.state is not State.SHUTTING_DOWN:
+            self._leaving.remove(ticket)  # it was about to start: that is as good as new
+            ticket.end(None)
+        elif link is None:
+            ticket.end(None)
+
+    def _listens(self, link: DuplexLink) -> bool:
+        return link.conversation.state in _LISTENING
+
+    def _obey(self, actions: Actions) -> None:
+        todo: deque[Action] = deque(actions)
+        self._note_state()
+        while todo:
+            match todo.popleft():
+                case Spawn():
+                    todo.extend(self._spawn())
+                case BeginShutdown():
+                    if self.link is not None:
+                        self.link.conversation.shutdown(now=self._engine.clock())
+                        self.link.pump()
+                case Refuse(reason):
+                    self._refuse(reason)
+                case never:
+                    assert_never(never)
+            self._note_state()
+        due = self.next_deadline()
+        if due is not None:
+            self._ground.wake_at(due)
+
+    def _spawn(self) -> Actions:
+        self.starts += 1
+        session = partial(DuplexSession, contract.terms(self.binding))
+        try:
+            link = self._engine.start(self.process, self._ground.watcher, session)
+            link.conversation.begin(contract.init(self.binding, self._config, os.getpid()))
+        except (PluginFailure, HostClosed) as failure:
+            if isinstance(failure, PluginFailure):
+                self.last_failure = failure
+            waiting, self._waiting = self._waiting, {}
+            actions = self.lifecycle.exec_failed(self._engine.clock())
+            self._note_state()
+            for ticket in waiting:
+                ticket.end(failure)
+            return actions
+        self.link = link
+        actions = self.lifecycle.spawned(self._engine.clock())
+        for key in self._keys:
+            link.conversation.notify("plugin/handle_key", key, Lane.KEY)
+        self._keys.clear()
+        self._submit_waiting(link)
+        self._ground.adopt(link, partial(self._attend, link))
+        return actions
+
+    def _submit_waiting(self, link: DuplexLink) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for ticket in waiting:
+            self._submit(link, ticket, self._engine.clock())
+
+    def _submit(self, link: DuplexLink, ticket: Ticket, now: float) -> None:
+        if ticket.ask is None:
+            if link.conversation.introduction is not None:
+                ticket.end(None)
+            else:
+                self._ready.append(ticket)
+            return
+        left = None if ticket.until is None else max(0.0, ticket.until - now)
+        try:
+            ticket.call_id = link.conversation.call(ticket.ask.method, ticket.ask.params, left, now=now)
+        except LocalProtocolError as error:  # it does not fit a frame
+            ticket.end(error)
+        else:
+            self._calls[ticket.call_id] = ticket
+
+    def _attend(self, link: DuplexLink) -> None:
+        """Something has happened to *link*: hear what it has to say, and let it hear what waits."""
+        if self._attending:  # from a write of ours: whoever attends goes on anyway
+            return
+        session = link.conversation
+        self._attending = True
+        try:
+            while True:
+                while (news := session.next_news()) is not None:
+                    self._hear(link, news)
+                self._fleet.feed(self)
+                if not session.has_to_say:
+                    break
+                link.pump()
+        finally:
+            self._attending = False
+        if link is not self.link:
+            return
+        if link.finished:
+            self._bury(link)
+        elif session.fault is not None and self.lifecycle.state is State.SPAWNING:
+            self._obey(self.lifecycle.init_failed(self._engine.clock()))
+
+    def _hear(self, link: DuplexLink, news: News) -> None:
+        match news:
+            case Answered():
+                self._hear_answer(link, news)
+            case Called() | Told():
+                if not isinstance(news, Told) or news.method != "host/log":
+                    self.lifecycle.used(self._engine.clock())
+                self._fleet.serve(self, link, news)
+            case InitDone():
+                self.lifecycle.init_done(self._engine.clock())
+                self._obey(())
+                ready, self._ready = self._ready, []
+                for ticket in ready:
+                    ticket.end(None)
+            case Ignored(reason, detail, count):
+                self.tell(Unheard(reason.value, detail, count))
+            case Dropped(lane, count):
+                self.tell(LaneDropped(lane.value, count))
+            case never:
+                assert_never(never)
+
+    def _hear_answer(self, link: DuplexLink, news: Answered) -> None:
+        ticket = self._calls.pop(news.call_id, None)
+        if ticket is None or ticket.ask is None:
+            return
+        match news.outcome:
+            case Response(result=result):
+                self._note_answer()
+                ticket.end(result)
+            case ErrorResponse():
+                self._note_answer()
+                ticket.end(news.outcome)
+            case Fault() as fault:
+                if link.conversation.fault is not None or fault.code is FailureCode.CRASHED:
+                    self._doomed.append((ticket, fault, news.sent))
+                    return
+                if fault.code is FailureCode.TIMEOUT:
+                    fault = contract.timed_out(fault, ticket.ask)
+                    self._note_miss(link, ticket)
+                ticket.end(self._engine.fail(self._failure(link, fault, sent=news.sent)))
+            case never:
+                assert_never(never)
+
+    def _note_answer(self) -> None:
+        self._missed = 0
+        if self.wedged:
+            self.wedged = False
+            self.tell(Recovered())
+
+    def _note_miss(self, link: DuplexLink, ticket: Ticket) -> None:
+        assert ticket.ask is not None
+        self._missed += 1
+        if not self.wedged:
+            self.wedged = True
+            self.tell(Wedged(ticket.ask.method, ticket.ask.timeout_s or 0.0))
+        # One that is busy with something that may take its time is not to blame for the screens it owes us.
+        at_work = any(each.ask and each.ask.method != "plugin/render" for each in self._calls.values())
+        if self._missed >= MISSES_TO_FAIL and not at_work:
+            link.conversation.give_up(f"it did not answer {self._missed} calls in a row", ticket.ask.limit)
+            link.pump()
+
+    def _bury(self, link: DuplexLink) -> None:
+        """The process is gone: whoever waited for it learns how it ended, and the lifecycle goes on."""
+        session, now = link.conversation, self._engine.clock()
+        assert link.exit_status is not None
+        self.link = None
+        self.wedged, self._missed = False, 0
+        self.dropped.update(session.dropped)
+        self.ignored.update({reason.value: count for reason, count in session.ignored.items()})
+        self._engine.finish(link)
+        self._fleet.left(self)
+        doomed, self._doomed = self._doomed, []
+        gone, self._leaving = self._leaving, []
+        unready, self._ready = self._ready, []
+        if session.fault is not None:
+            self.last_failure = self._engine.fail(self._failure(link, session.fault, sent=False))
+        let_go = session.state is Conversing.CLOSED
+        self._obey(self.lifecycle.exited(now, link.exit_status, during_shutdown=let_go))
+        if self._waiting:
+            self.want()
+        for ticket, fault, sent in doomed:
+            ticket.end(self._failure(link, fault, sent=sent))
+        for ticket in unready:
+            ticket.end(
+                self.last_failure if session.fault is not None else HostClosed(f"{self.name} was stopped")
+            )
+        for ticket in gone:
+            ticket.end(None)
+
+    # What is told
+
+    def tell(self, what: What) -> None:
+        """Tell everybody what happened to the plugin."""
+        if not self._engine.bus.quiet:
+            pid = self.link.process.pid if self.link is not None else None
+            self._engine.bus.publish(Event(self.name, pid, self._engine.clock(), what))
+
+    def log(self, line: Logged) -> None:
+        """Pass on what the plugin has logged; Python's logging hears it too."""
+        pid = self.link.process.pid if self.link is not None else None
+        self._engine.bus.publish(Event(self.name, pid, self._engine.clock(), line))
+
+    def _note_state(self) -> None:
+        state = self.lifecycle.state
+        if state is not self._shown:
+            before, self._shown = self._shown, state
+            self.tell(PluginState(before.value, state.value))
+
+    def malformed(self, ticket: Ticket, problem: Exception) -> PluginFailure:
+        """Return the failure of an answer that is not what the method returns."""
+        method = ticket.ask.method if ticket.ask is not None else ""
+        fault = Fault(FailureCode.MALFORMED_RESPONSE, Stage.EXECUTE, f"its answer to {method}: {problem}")
+        if self.link is None:
+            evidence = Evidence(command=self.process.command)
+            return self._engine.fail(outcome.failure(self.process, fault, evidence, delivered=True))
+        return self._engine.fail(self._failure(self.link, fault, sent=True))
+
+    def _failure(self, link: DuplexLink, fault: Fault, *, sent: bool) -> PluginFailure:
+        return contract.failure(link.binding, link.conversation, fault, link.evidence(), sent=sent)
+
+    def _refuse(self, reason: RefuseReason) -> None:
+        waiting, self._waiting = self._waiting, {}
+        self._keys.clear()
+        for ticket in waiting:
+            if reason is RefuseReason.CLOSED:
+                ticket.end(HostClosed(f"{self.name} is closed"))
+            else:
+                ticket.end(self._quarantined())
+
+    def _quarantined(self) -> PluginFailure:
+        count = len(self.lifecycle.failures) or self.lifecycle.policy.failures_to_quarantine
+        last = f"; the last time: {self.last_failure.message}" if self.last_failure is not None else ""
+        problem = f"it is quarantined after {count} failures{last}"
+        hint = "Mend the plugin, then reload it."
+        if self.last_failure is not None:
+            hint = f"{hint} {self.last_failure.hint}"
+        return outcome.launch_failure(self.process, problem, limit="limits.failures_to_quarantine", hint=hint)
+
+    def _not_started(self, ticket: Ticket) -> PluginFailure:
+        what = ticket.ask.method if ticket.ask is not None else "it"
+        message = f"{what} waited too long for the plugin, which is {self.lifecycle.state}"
+        limit = ticket.ask.limit if ticket.ask is not None else None
+        fault = Fault(FailureCode.TIMEOUT, Stage.LAUNCH, message, limit)
+        return self._engine.fail(outcome.failure(self.process, fault, Evidence(command=self.process.command)))
+
+
+def policy(binding: DuplexBinding) -> RestartPolicy:
+    """Return how the processes of *binding* follow one another."""
+    limits, lifecycle = binding.limits, binding.manifest.lifecycle
+    return RestartPolicy(
+        spawn=SpawnMode(lifecycle.spawn),
+        backoff_s=limits.backoff_s,
+        failure_window_s=limits.failure_window_s,
+        failures_to_quarantine=limits.failures_to_quarantine,
+        stable_s=limits.stable_s,
+        exit_zero_is_crash=lifecycle.exit_zero_is_crash,
+        idle_reap_s=binding.idle_reap_s,
+    )

@@ -1,0 +1,301 @@
+"""What a `duplex` plugin asks of its host -> answered, refused, or done elsewhere and answered later. Never waits.
+
+Every call passes the same three doors: is there such a method, are these its parameters, may this plugin do it. What
+needs a disk or a network is done on a thread; the answer goes to the process that asked, or to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Raw
+
+from ...capabilities.gates import Refusal
+from ...capabilities.grants import Capability
+from ...contracts.duplex import host as contract
+from ...contracts.duplex.messages import (
+    HOST_METHODS,
+    ActionInvokeParams,
+    ActionInvokeResult,
+    FsPath,
+    FsReadDirResult,
+    FsReadFileResult,
+    LogLevel,
+    LogParams,
+    NetworkFetchParams,
+    SnapshotGetResult,
+    SnapshotPublishParams,
+    SnapshotSubscribeResult,
+    Topic,
+    decode,
+)
+from ...contracts.duplex.news import Called, Told, worth_telling
+from ...errors import LocalProtocolError, PlughostError, RemoteProtocolError
+from ...failures import FailureCode, PluginFailure
+from ...messages.jsonrpc import (
+    ACTION_TIMEOUT,
+    CAPABILITY_DENIED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    NULL,
+    ErrorResponse,
+)
+from ...messages.quoting import quote
+from ..events import Denied, Logged, Unheard
+from .errands import Errands
+from .files import GrantedFiles
+from .member import DuplexLink, Member
+from .network import Fetcher
+from .snapshots import Snapshots
+from .ticket import Ticket
+
+LEVELS = tuple(LogLevel)  # rising
+LOGGED = {
+    LogLevel.TRACE: "DEBUG",
+    LogLevel.DEBUG: "DEBUG",
+    LogLevel.INFO: "INFO",
+    LogLevel.WARN: "WARNING",
+    LogLevel.ERROR: "ERROR",
+}
+SHORT = 4_096  # characters of a message that would not fit a frame with all that comes along
+LONGEST_ACTION_S = 86_400.0 * 365  # what a caller calls longer is for ever
+
+Action = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What the services of one fleet rest on. The two functions are the fleet's: who owns an action, and how to ask."""
+
+    snapshots: Snapshots
+    errands: Errands
+    owner: Callable[[str], Member | None]
+    ask: Callable[[Member, Ticket], None]
+    publish: Callable[[Member, str, bytes], Refusal | None]
+    after: Callable[[float, Callable[[], None]], None]  # calls what it is given after so many seconds
+    actions: Mapping[str, Action] = field(default_factory=dict)  # the host's own
+    log_level: LogLevel = LogLevel.INFO
+    fetcher: Fetcher = field(default_factory=Fetcher)
+
+
+class Services:
+    """Serves the plugins of one fleet."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._on = surface
+        self._threshold = LEVELS.index(surface.log_level)
+        self._calls: dict[str, Callable[[_Asked, Any], None]] = {
+            "host/snapshot/get": self._snapshot_get,
+            "host/snapshot/subscribe": self._snapshot_subscribe,
+            "host/action/invoke": self._action_invoke,
+            "host/fs/read_dir": self._fs_read_dir,
+            "host/fs/read_file": self._fs_read_file,
+            "host/network/fetch": self._network_fetch,
+        }
+        self._notices: dict[str, Callable[[Member, Any], None]] = {
+            "host/snapshot/publish": self._publish,
+            "host/log": self._log,
+        }
+
+    def serve(self, member: Member, link: DuplexLink, news: Called | Told) -> None:
+        """Serve a call, or take a notification."""
+        if isinstance(news, Called):
+            self._call(_Asked(member, link, news.id), news)
+        else:
+            self._told(member, news)
+
+    def _call(self, asked: _Asked, news: Called) -> None:
+        serve = self._calls.get(news.method)
+        if serve is None:
+            asked.refuse(Refusal(METHOD_NOT_FOUND, f"method not found: {quote(news.method)}"))
+            return
+        try:
+            params = decode(HOST_METHODS[news.method].params, news.params)
+        except RemoteProtocolError as error:
+            asked.refuse(Refusal(INVALID_PARAMS, str(error)))
+            return
+        refusal = asked.member.gates.judge(news.method, params)
+        if refusal is not None:
+            self._deny(asked.member, news.method, refusal)
+            asked.refuse(refusal)
+            return
+        serve(asked, params)
+
+    def _told(self, member: Member, news: Told) -> None:
+        take = self._notices.get(news.method)
+        if take is None:
+            self._ignore(member, "unknown_notification", f"nobody hears {quote(news.method)}")
+            return
+        try:
+            params = decode(HOST_METHODS[news.method].params, news.params)
+        except RemoteProtocolError as error:
+            self._ignore(member, "wrong_params", f"{news.method}: {error}")
+            return
+        refusal = member.gates.judge(news.method, params)
+        if refusal is not None:
+            self._deny(member, news.method, refusal)
+            return
+        take(member, params)
+
+    def _deny(self, member: Member, method: str, refusal: Refusal) -> None:
+        if refusal.code == CAPABILITY_DENIED:
+            member.denied += 1
+            if worth_telling(member.denied):
+                member.tell(Denied(method, refusal.message, member.denied))
+
+    def _ignore(self, member: Member, reason: str, detail: str) -> None:
+        member.ignored[reason] += 1
+        if worth_telling(member.ignored[reason]):
+            member.tell(Unheard(reason, detail, member.ignored[reason]))
+
+    # Notifications
+
+    def _publish(self, member: Member, params: SnapshotPublishParams) -> None:
+        refusal = self._on.publish(member, params.topic, params.payload)
+        if refusal is not None:
+            self._ignore(member, "publish_refused", refusal.message)
+
+    def _log(self, member: Member, params: LogParams) -> None:
+        if LEVELS.index(params.level) >= self._threshold:
+            fields = params.fields
+            context = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
+            member.log(Logged(LOGGED[params.level], params.message, context))
+
+    # Calls
+
+    def _snapshot_get(self, asked: _Asked, params: Topic) -> None:
+        found = self._on.snapshots.get(params.topic)
+        if found is None:
+            asked.answer(SnapshotGetResult())
+        else:
+            asked.answer(SnapshotGetResult(found.payload, found.version))
+
+    def _snapshot_subscribe(self, asked: _Asked, params: Topic) -> None:
+        refusal = self._on.snapshots.subscribe(asked.member.name, params.topic)
+        asked.conclude(SnapshotSubscribeResult() if refusal is None else refusal)
+
+    def _fs_read_dir(self, asked: _Asked, params: FsPath) -> None:
+        files = GrantedFiles(asked.member.gates)
+
+        def read() -> FsReadDirResult | Refusal:
+            entries = files.read_dir(params.path)
+            return entries if isinstance(entries, Refusal) else FsReadDirResult(entries)
+
+        self._elsewhere(asked, "host/fs/read_dir", read)
+
+    def _fs_read_file(self, asked: _Asked, params: FsPath) -> None:
+        files = GrantedFiles(asked.member.gates)
+
+        def read() -> FsReadFileResult | Refusal:
+            content = files.read_file(params.path)
+            return content if isinstance(content, Refusal) else FsReadFileResult(content)
+
+        self._elsewhere(asked, "host/fs/read_file", read)
+
+    def _network_fetch(self, asked: _Asked, params: NetworkFetchParams) -> None:
+        grant = asked.member.gates.grants.of(Capability.NETWORK)
+        self._elsewhere(asked, "host/network/fetch", lambda: self._on.fetcher.fetch(params, grant))
+
+    def _elsewhere(self, asked: _Asked, method: str, work: Callable[[], Any]) -> None:
+        def done(came: Any) -> None:
+            if isinstance(came, Refusal):
+                self._deny(asked.member, method, came)
+            asked.conclude(came)
+
+        self._on.errands.add(asked.member.name, work, done)
+
+    # Actions
+
+    def _action_invoke(self, asked: _Asked, params: ActionInvokeParams) -> None:
+        seconds = params.timeout_ms / 1000 if params.timeout_ms else None
+        if seconds is not None and seconds > LONGEST_ACTION_S:
+            seconds = None
+        own = self._on.actions.get(params.action)
+        if own is not None:
+            self._do_own(asked, params, own, seconds)
+            return
+        owner = self._on.owner(params.action)
+        if owner is None:
+            asked.refuse(Refusal(METHOD_NOT_FOUND, f"unknown action: {quote(params.action)}"))
+            return
+        ask = contract.Ask("host/action/invoke", params, seconds, ActionInvokeResult, "timeout_ms")
+        self._on.ask(owner, Ticket(ask, lambda ticket: self._answer_action(asked, owner, params, ticket)))
+
+    def _answer_action(
+        self, asked: _Asked, owner: Member, params: ActionInvokeParams, ticket: Ticket
+    ) -> None:
+        match ticket.outcome:
+            case Raw() as result:
+                try:
+                    asked.answer(decode(ActionInvokeResult, result))
+                except RemoteProtocolError as error:
+                    owner.malformed(ticket, error)
+                    message = f"{owner.name} gave no proper answer to {quote(params.action)}"
+                    asked.refuse(Refusal(INTERNAL_ERROR, message))
+            case ErrorResponse(code=code, message=message, data=data):
+                asked.refuse_with(code, message, None if data == NULL else data)
+            case PluginFailure() as failure:
+                late = failure.code is FailureCode.TIMEOUT and failure.autopsy.limit == "timeout_ms"
+                if late:
+                    asked.refuse(Refusal(ACTION_TIMEOUT, f"action timed out: {quote(params.action)}"))
+                else:
+                    asked.refuse(Refusal(INTERNAL_ERROR, f"{owner.name} failed: {failure.message}"))
+            case PlughostError() as error:
+                asked.refuse(Refusal(INTERNAL_ERROR, f"{owner.name}: {error}"))
+            case None:
+                pass
+
+    def _do_own(
+        self, asked: _Asked, params: ActionInvokeParams, action: Action, seconds: float | None
+    ) -> None:
+        def work() -> ActionInvokeResult:
+            return ActionInvokeResult(bytes(action(params.payload)))
+
+        self._elsewhere(asked, "host/action/invoke", work)
+        if seconds is not None:
+            message = f"action timed out: {quote(params.action)}"
+            self._on.after(seconds, lambda: asked.refuse(Refusal(ACTION_TIMEOUT, message)))
+
+
+class _Asked:
+    """A call that is to be answered once: to the process that made it, if that is still there."""
+
+    __slots__ = ("_id", "_link", "_open", "member")
+
+    def __init__(self, member: Member, link: DuplexLink, id: int) -> None:
+        self.member = member
+        self._link = link
+        self._id = id
+        self._open = True
+
+    def conclude(self, came: Any) -> None:
+        """Answer with what came of it: a result, a refusal, or an exception."""
+        if isinstance(came, Refusal):
+            self.refuse(came)
+        elif isinstance(came, Exception):
+            self.refuse(Refusal(INTERNAL_ERROR, f"{type(came).__name__}: {quote(str(came))}"))
+        else:
+            self.answer(came)
+
+    def answer(self, result: Any) -> None:
+        if self._begin():
+            self._link.conversation.answer(self._id, result)
+            self._link.pump()
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.refuse_with(refusal.code, refusal.message, refusal.data)
+
+    def refuse_with(self, code: int, message: str, data: Any) -> None:
+        if self._begin():
+            try:
+                self._link.conversation.refuse(self._id, code, message, data)
+            except LocalProtocolError:  # another plugin's words, and too many of them
+                self._link.conversation.refuse(self._id, code, message[:SHORT], None)
+            self._link.pump()
+
+    def _begin(self) -> bool:
+        begins, self._open = self._open, False
+        return begins and not self._link.finished
