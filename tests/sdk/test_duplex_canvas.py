@@ -202,6 +202,15 @@ def test_the_largest_size_is_allowed():
     assert cells(canvas) == [(65_534, 65_534, "x")]
 
 
+@pytest.mark.parametrize("hidden", ["\x1b", "\x00", "\ud800", "\u202e", "\u2028"], ids=ascii)
+def test_a_joiner_carries_nothing_hidden_into_a_cell(hidden):
+    assert cells(draw(4, 1, (0, 0, f"a\u200d{hidden}b"))) == [(0, 0, "a\u200db")]
+
+
+def test_a_line_feed_after_a_joiner_begins_the_next_row():
+    assert cells(draw(4, 2, (1, 0, "a\u200d\nb"))) == [(1, 0, "a\u200d"), (1, 1, "b")]
+
+
 # Whatever is drawn
 
 

@@ -589,6 +589,11 @@ class AnyOrder(RuleBasedStateMachine):
         assert self.life.attempt == 0
         assert self.life.failures == ()
 
+    @rule()
+    def stop(self) -> None:
+        self.waiting = False  # whoever stops it has sent them away
+        self.obey(self.life.stop(self.now))
+
     @precondition(lambda self: self.process == "starting")
     @rule(works=st.booleans())
     def launch(self, works: bool) -> None:
@@ -601,6 +606,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(works=st.booleans())
     def answer_init(self, works: bool) -> None:
         if works:
+            self.waiting = self.waiting and self.life.state is not State.SPAWNING  # else they are served now
             self.life.init_done(self.now)
         elif self.life.state is State.SPAWNING:
             self.obey(self.life.init_failed(self.now))

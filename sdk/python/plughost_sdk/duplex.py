@@ -95,6 +95,10 @@ class Plugin:
         """Handle the start: `(init)`. The host waits for it, and answers calls meanwhile."""
         return self._handle("on_init", "", function)
 
+    def on_ready(self, function: Function) -> Function:
+        """Begin to work: `()`, once init is answered. Nobody waits for it; what the host sends meanwhile waits."""
+        return self._handle("on_ready", "", function)
+
     def render(self, function: Function) -> Function:
         """Draw the screen: `(viewport) -> Canvas`, or what the wire carries: a WireBuffer, or a result with one."""
         return self._handle("render", "", function)
@@ -146,7 +150,8 @@ class Plugin:
 
     def serve(self, read: int, write: int) -> int:
         """Serve the host over two descriptors until it hangs up, close them, and return the exit status."""
-        conversation = Conversation(self._methods(), read, write)
+        conversation = Conversation(self._methods(), read, write, lambda: self._call("on_ready"))
+        self._has_shut_down = False  # a test may serve the same plugin again
         self.host.connect(conversation)
         try:
             status = conversation.serve()
@@ -158,6 +163,11 @@ class Plugin:
         finally:
             self.host.connect(None)
             conversation.let_go()  # nothing may follow, not even from an exit handler
+
+    @property
+    def is_without_manifest(self) -> bool:
+        """Tell whether the plugin was made without a manifest, so that one is made of its handlers."""
+        return self._manifest is None
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest, decoded. Raises ValueError if it is not one, or is another plugin's."""

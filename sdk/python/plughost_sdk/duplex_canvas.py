@@ -124,12 +124,13 @@ def _symbols(text: str) -> Iterator[tuple[str, int]]:
     symbol, width = "", 0
     for each in text:
         category = unicodedata.category(each)
+        hidden = category in ("Cc", "Cf", "Cs", "Zl", "Zp") and each != JOINER
         joins = category in ("Mn", "Me", "Mc") or each == JOINER or symbol.endswith(JOINER)
-        if joins and symbol:
+        if joins and symbol and not hidden:  # a joiner must not carry an escape into a cell
             if len(symbol) < LONGEST_SYMBOL:
                 symbol += each
             continue
-        if category in ("Cc", "Cf", "Cs", "Zl", "Zp", "Mn", "Me") and each not in "\n\t":
+        if (hidden or category in ("Cf", "Mn", "Me")) and each not in "\n\t":
             continue  # nothing to see, or nothing that a terminal should be sent
         if symbol:
             yield symbol, width

@@ -12,10 +12,10 @@ reading would be the lock-up again, and to drop would lose events; the handler f
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from _thread import allocate_lock, get_ident
 
-from . import stdio
 from .duplex_error import INVALID_PARAMS, METHOD_NOT_FOUND, HostError, HostGone, PluginError, QueueFull
 from .duplex_message import decode, result_of
 from .duplex_report import say, show_traceback, words
@@ -52,11 +52,22 @@ EXIT_BROKEN = 1  # the host, or whatever started us, does not speak this contrac
 
 
 class Conversation:
-    """One process's worth of calls in both directions. *methods* hold how params are read and what is done."""
+    """One process's worth of calls in both directions. *methods* hold how params are read and what is done.
 
-    def __init__(self, methods: Methods, read: int, write: int) -> None:
+    *ready* is called once init was answered, with a result.
+    """
+
+    def __init__(
+        self, methods: Methods, read: int, write: int, ready: Callable[[], Any] | None = None
+    ) -> None:
         self._methods = methods
+        self._ready = ready
         self._read, self._write = read, write
+        # What cannot be written at once is written while we read. A file or a terminal is always ready, and a
+        # terminal is not ours alone to change.
+        self._never_waits = stat.S_IFMT(os.fstat(write).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
+        if self._never_waits:
+            os.set_blocking(write, False)
         self._frames = ContentLengthDecoder(LIMIT)
         self._ended = False  # the host has closed our input
         self._lost = False  # it does not read any more
@@ -207,8 +218,21 @@ class Conversation:
             if self._lost and isinstance(error, OSError):
                 raise
             self._fail(mine, method, error)
+            return
         if method == INIT:
             import json as json  # which takes half as long as starting Python: nobody waits for it now
+
+            self._begin()
+
+    def _begin(self) -> None:
+        ready, self._ready = self._ready, None
+        try:
+            if ready is not None:
+                ready()
+        except Exception as error:
+            if self._lost and isinstance(error, OSError):
+                raise
+            self._fail(None, "on_ready", error)
 
     def _fail(self, mine: int | None, method: str, error: Exception) -> None:
         """Answer with *error*, and show it to the author unless it is what the author wants to say."""
@@ -247,16 +271,34 @@ class Conversation:
             self._read_if_ready()
         self._is_writing = mine
         try:
-            if reads:
-                self._write_and_read(memoryview(frame))
-            else:
-                stdio.write_all(self._write, frame)
+            rest = self._write_at_once(frame)
+            if rest and reads:
+                self._write_and_read(rest)
+            elif rest:
+                self._write_rest(rest)
         except OSError:
             self._lost = True
             raise
         finally:
             self._is_writing = False
             self._writing.release()
+
+    def _write_at_once(self, frame: bytes) -> memoryview:
+        """Write what the pipe takes without waiting, and return the rest: nearly always nothing."""
+        try:
+            return memoryview(frame)[os.write(self._write, frame) if self._never_waits else 0 :]
+        except BlockingIOError:
+            return memoryview(frame)
+
+    def _write_rest(self, frame: memoryview) -> None:
+        """Write all of *frame*, waiting for the host to read."""
+        import select
+
+        outlet = select.poll()
+        outlet.register(self._write, select.POLLOUT)
+        while frame:
+            outlet.poll()
+            frame = frame[os.write(self._write, frame[:WRITE_SIZE]) :]
 
     def _write_and_read(self, frame: memoryview) -> None:
         """Write all of *frame*, and take in what the host sends while it does not read."""

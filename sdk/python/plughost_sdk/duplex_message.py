@@ -12,6 +12,7 @@ from .small_json import Declined, loads
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     Message = dict[str, Any]
@@ -30,10 +31,17 @@ def decode(body: bytes) -> Message | None:
     return message if isinstance(message, dict) else None
 
 
-def _any_json(text: str) -> Any:
-    import json
+_decode: Callable[[str], Any] | None = None
 
-    return json.loads(text, parse_constant=_refuse_constant)
+
+def _any_json(text: str) -> Any:
+    """Return what *text* spells. The decoder is made once: `json.loads` makes one for every call with a wish."""
+    global _decode
+    if _decode is None:
+        import json
+
+        _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+    return _decode(text)
 
 
 def _refuse_constant(name: str) -> None:

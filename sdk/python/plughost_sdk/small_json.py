@@ -11,6 +11,7 @@ import sys
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 LONGEST = 4_096  # characters of text; beyond, json is faster even with its import
@@ -52,11 +53,20 @@ def to_json(value: Any, errors: str = "strict") -> bytes:
             return dumps(value).encode("utf-8", errors)
         except Declined:
             pass
-    import json
+    return _encoder()(value).encode("utf-8", errors)
 
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
-        "utf-8", errors
-    )
+
+_encode: Callable[[Any], str] | None = None
+
+
+def _encoder() -> Callable[[Any], str]:
+    """Return json's encoder, made once: `json.dumps` makes one for every call that wants it compact."""
+    global _encode
+    if _encode is None:
+        import json
+
+        _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+    return _encode
 
 
 class Declined(Exception):

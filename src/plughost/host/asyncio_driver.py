@@ -65,6 +65,10 @@ class AsyncioDriver:
         link.on_change = changed
         link.start()
 
+    def expect(self, link: Link) -> None:
+        """Look at the deadlines of *link* again: something was asked of it."""
+        self._schedule(link)
+
     async def until(self, link: Link, reached: Callable[[], bool]) -> None:
         """Wait until *reached*, which is asked again whenever *link* changes. Its deadlines bound the wait."""
         if reached():

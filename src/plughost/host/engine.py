@@ -168,7 +168,7 @@ class Engine:
         return link
 
     def _observe(self, plugin: str, pid: int, what: SessionEvent | ProcessNews) -> None:
-        if not self.bus.quiet or isinstance(what, StderrLine):
+        if not self.bus.quiet or type(what) is StderrLine:
             self.bus.publish(Event(plugin, pid, self.clock(), what))
 
     def _launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:

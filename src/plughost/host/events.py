@@ -211,25 +211,26 @@ Listener = Callable[[Event], None]
 class EventBus:
     """Passes events to listeners, in order. A listener that raises is reported and asked no more."""
 
-    __slots__ = ("_listeners",)
+    __slots__ = ("_listeners", "quiet")
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
+        self.quiet = True  # nobody listens, but for the log, which wants what plugins write to stderr
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call *listener* with every event from now on; returns how to stop that."""
         self._listeners.append(listener)
+        self.quiet = False
 
         def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
+            self._drop(listener)
 
         return unsubscribe
 
-    @property
-    def quiet(self) -> bool:
-        """Nobody listens, but for the log, which wants what plugins write to stderr."""
-        return not self._listeners
+    def _drop(self, listener: Listener) -> None:
+        if listener in self._listeners:  # another thread may have been first
+            self._listeners.remove(listener)
+        self.quiet = not self._listeners
 
     def publish(self, event: Event) -> None:
         spoken = isinstance(event.what, StderrLine | Logged)
@@ -237,8 +238,7 @@ class EventBus:
             try:
                 listener(event)
             except Exception as error:  # whatever an application's listener raises must not reach a session
-                if listener in self._listeners:  # another thread may have been first
-                    self._listeners.remove(listener)
+                self._drop(listener)
                 sys.excepthook(type(error), error, error.__traceback__)
 
 

@@ -7,6 +7,7 @@ must not cost a plugin its process. Parameters and results stay raw JSON until s
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import UNSET, Raw, Struct
@@ -113,7 +114,8 @@ def decode(body: bytes) -> Message | Ignored:
         return Ignored(Reason.NOT_A_MESSAGE, str(error))
     if envelope.jsonrpc != VERSION:
         return Ignored(Reason.WRONG_VERSION, 'jsonrpc is not "2.0"')
-    if envelope.id is not None and not _is_id(envelope.id):
+    # A bool is an int, but no id.
+    if envelope.id is not None and not (type(envelope.id) is int and 0 <= envelope.id <= LARGEST_ID):
         return Ignored(Reason.WRONG_ID, f"an id is a whole number from 0 to {LARGEST_ID}")
     if envelope.method is UNSET:
         return _answer(envelope)
@@ -122,10 +124,6 @@ def decode(body: bytes) -> Message | Ignored:
     if envelope.id is None:
         return Notification(envelope.method, envelope.params)
     return Request(envelope.id, envelope.method, envelope.params)
-
-
-def _is_id(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= LARGEST_ID  # a bool is an int, but no id
 
 
 def _answer(envelope: _Envelope) -> Response | ErrorResponse | Ignored:
@@ -144,7 +142,8 @@ def _answer(envelope: _Envelope) -> Response | ErrorResponse | Ignored:
 
 def encode_request(id: int, method: str, params: Any) -> bytes:
     """Return a request as bytes. Raises LocalProtocolError for what cannot be said in JSON; so do the others."""
-    return _joined({"jsonrpc": VERSION, "id": id, "method": method}, b"params", params, method)
+    written = bytes(params) if isinstance(params, Raw) else strict_json.encode(params, method)
+    return b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % (id, _name(method), written)
 
 
 def encode_notification(method: str, params: Any) -> bytes:
@@ -154,7 +153,8 @@ def encode_notification(method: str, params: Any) -> bytes:
 
 def encode_response(id: int, result: Any) -> bytes:
     """Return the answer to request *id*. It has no member `error`: there are readers who take one for a failure."""
-    return _joined({"jsonrpc": VERSION, "id": id}, b"result", result, "result")
+    written = bytes(result) if isinstance(result, Raw) else strict_json.encode(result, "result")
+    return b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (id, written)
 
 
 def encode_error(id: int, code: int, message: str, data: Any = None) -> bytes:
@@ -163,6 +163,11 @@ def encode_error(id: int, code: int, message: str, data: Any = None) -> bytes:
     if data is not None and data != NULL:
         error = Raw(_joined(error, b"data", data, "error"))
     return _joined({"jsonrpc": VERSION, "id": id}, b"error", error, "error")
+
+
+@lru_cache(maxsize=256)
+def _name(method: str) -> bytes:
+    return strict_json.encode(method, "method")
 
 
 def _joined(head: dict[str, Any], name: bytes, value: Any, what: str) -> bytes:

@@ -33,12 +33,12 @@ class Decoder(Generic[T]):
 
     def decode(self, frame: bytes) -> T:
         """Return the message in *frame*. Raises RemoteProtocolError for anything that is not exactly one."""
-        if depth.exceeds(frame):
+        if len(frame) > depth.MAX_DEPTH and depth.exceeds(frame):
             raise RemoteProtocolError(f"{self.what}: nested more than {depth.MAX_DEPTH} deep")
         try:
             if not frame.isascii():
                 frame.decode()  # msgspec skips fields it does not know without looking at their UTF-8
-            return self._decode(frame)
+            return self._decoder.decode(frame) if len(frame) < LARGE_FRAME else self._decode(frame)
         except msgspec.MsgspecError as error:
             raise RemoteProtocolError(f"{self.what}: {error}") from error
         except UnicodeDecodeError as error:
@@ -47,7 +47,7 @@ class Decoder(Generic[T]):
             raise RemoteProtocolError(f"{self.what}: cannot be decoded ({error})") from error
 
     def _decode(self, frame: bytes) -> T:
-        if len(frame) < LARGE_FRAME or not gc.isenabled():
+        if not gc.isenabled():
             return self._decoder.decode(frame)
         try:
             gc.disable()

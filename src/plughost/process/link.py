@@ -40,6 +40,9 @@ EXIT_POLL_S = 0.02  # how often to look for an exit where the system has no desc
 REST_LIMIT = 2_097_152  # bytes read after the exit: more than a pipe holds is not the dead plugin's any more
 
 
+_NOTHING = memoryview(b"")
+
+
 class Watcher(Protocol):
     """The part of a driver that a link needs: which descriptors to look at."""
 
@@ -102,7 +105,7 @@ class Link:
         self._clock = clock
         self._observe = observe
         self._stderr = StderrLog(stderr_bytes)
-        self._pending = memoryview(b"")
+        self._pending = _NOTHING
         self._writing = False
         self._ending_input = False  # stdin is closed when all is written
         self._open = {Channel.STDOUT, Channel.STDERR}
@@ -196,19 +199,33 @@ class Link:
 
     def pump(self) -> None:
         """Do what the session asks for, until it asks for nothing more."""
-        while said := self.session.data_to_send():  # some sessions hand out the next piece when one is written
-            for _channel, data in said:
-                self._pending = memoryview(bytes(self._pending) + data) if self._pending else memoryview(data)
-                self._flush()
+        self._write_out()
         while (event := self.session.next_event()) is not None:
             self._obey(event)
         self._changed()
 
+    def say(self) -> None:
+        """Write what the session has to say, and tell nobody: what follows from it is seen when something comes."""
+        self._write_out()
+        if self.process.fileno(Channel.STDIN) < 0:  # it does not read any more: that everybody has to know
+            self.pump()
+
+    def _write_out(self) -> None:
+        while (
+            said := self.session.data_to_send()
+        ):  # some sessions hand out the next piece when one is written
+            for _channel, data in said:
+                self._pending = memoryview(bytes(self._pending) + data if self._pending else data)
+                self._flush()
+
     def _obey(self, event: Event) -> None:
-        match event:
-            case FramePassed(direction, frame):
-                self._frames.append((direction, len(frame), frame[:FRAME_HEAD]))
+        if type(event) is FramePassed:  # nearly all of them: in a third of the time that `match` takes
+            self._frames.append((event.direction, len(event.frame), event.frame[:FRAME_HEAD]))
+            if self.watch_memory:
                 self._note_memory()
+            self._observe(event)
+            return
+        match event:
             case EndWanted(rung):
                 stepped = self._ladder.begin(rung, self._clock())
                 if stepped is not None and not self.finished:
@@ -216,7 +233,7 @@ class Link:
             case InputEnded():
                 self._ending_input = True
                 self._end_input()
-            case StateChanged() | HandshakeDone():
+            case StateChanged() | HandshakeDone() | FramePassed():
                 pass
             case never:
                 assert_never(never)
@@ -257,7 +274,7 @@ class Link:
         if not self._pending:
             return
         if self.process.fileno(Channel.STDIN) < 0:  # it is being brought down: nobody will read this
-            self._pending = memoryview(b"")
+            self._pending = _NOTHING
             return
         try:
             written = self.process.write(self._pending)
@@ -269,14 +286,17 @@ class Link:
                 self._read(Channel.STDOUT)
                 self.session.receive_broken_pipe()
             return
-        self._pending = self._pending[written:]
-        if self._pending:
+        if written < len(self._pending):
+            self._pending = self._pending[written:]
             if not self._writing:
                 self._writing = True
                 self._watcher.watch_writable(self.process.fileno(Channel.STDIN), self.on_writable)
-        else:
+            return
+        self._pending = _NOTHING
+        if self._writing:
             self._stop_writing()
-            self.session.receive_sent()
+        self.session.receive_sent()
+        if self._ending_input:
             self._end_input()
 
     def _end_input(self) -> None:
@@ -286,7 +306,7 @@ class Link:
             self._unread = 0  # it has had no time to read yet: how much it left nobody will ever know
 
     def _stop_writing(self) -> None:
-        self._pending = memoryview(b"")
+        self._pending = _NOTHING
         if self._writing:
             self._writing = False
             self._watcher.unwatch_writable(self.process.fileno(Channel.STDIN))

@@ -26,6 +26,10 @@ class Buffer:
     def __len__(self) -> int:
         return len(self.data) - self.at + self._tail_size
 
+    @property
+    def is_empty(self) -> bool:
+        return self.at >= len(self.data) and not self._tail
+
     def append(self, data: bytes) -> None:
         if self._tail or self.at < len(self.data):
             self._tail.append(data)

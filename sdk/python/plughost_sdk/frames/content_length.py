@@ -73,6 +73,8 @@ class ContentLengthDecoder:
         if self._failure is not None:
             raise self._failure
         if self._size < 0:
+            if self._buffer.is_empty and not self._eof and not self._header_bytes:
+                return None
             frame = None if self._header_bytes else self._cut_out()
             if frame is not None:
                 return frame

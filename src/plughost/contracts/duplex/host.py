@@ -6,8 +6,8 @@ It neither starts nor waits for anything: drivers do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
 
@@ -20,6 +20,7 @@ from ...messages.jsonrpc import ErrorResponse
 from ...messages.quoting import quote
 from .. import outcome
 from ..base import Evidence, Fault
+from .keys import KeyEvent
 from .lanes import Bounds
 from .messages import (
     ABI_VERSION,
@@ -27,6 +28,7 @@ from .messages import (
     ActionInvokeResult,
     CliDispatchParams,
     CliDispatchResult,
+    HandleKeyParams,
     HostInfo,
     InitParams,
     RenderParams,
@@ -42,8 +44,7 @@ LONGEST_TIMEOUT_S = 86_400.0
 LARGEST_SIDE = 2**16 - 1  # cells of a screen, each way
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """One call of the host: what is asked, how long it may take (None: for ever), and what the answer has to be."""
 
     method: str
@@ -107,15 +108,38 @@ def invoke(action: str, payload: bytes, timeout: float | None) -> Ask:
     """Return the call for an action. Without *timeout* it may take for ever, and the plugin is told so."""
     seconds = None if timeout is None else _seconds(timeout, 0.0)
     milliseconds = 0 if seconds is None else max(1, round(seconds * 1000))
-    params = ActionInvokeParams(action, bytes(payload), milliseconds)
+    params = ActionInvokeParams(text(action, "an action"), octets(payload), milliseconds)
     return Ask("host/action/invoke", params, seconds, ActionInvokeResult, "timeout_ms")
 
 
 def call(binding: DuplexBinding, method: str, params: Any, timeout: float | None) -> Ask:
     """Return the call of any *method*."""
-    if not isinstance(method, str):
-        raise LocalProtocolError(f"a method is a text, not {method!r}")
-    return Ask(method, {} if params is None else params, _seconds(timeout, binding.limits.timeout_s))
+    return Ask(
+        text(method, "a method"),
+        {} if params is None else params,
+        _seconds(timeout, binding.limits.timeout_s),
+    )
+
+
+def octets(payload: object) -> bytes:
+    """Return *payload* as bytes. Raises LocalProtocolError if it is none: `bytes(5)` would be five zeros."""
+    if not isinstance(payload, bytes | bytearray | memoryview):
+        raise LocalProtocolError(f"a payload is bytes, not {type(payload).__name__}")
+    return bytes(payload)
+
+
+def text(value: object, what: str) -> str:
+    """Return *value*. Raises LocalProtocolError if it is no text."""
+    if not isinstance(value, str):
+        raise LocalProtocolError(f"{what} is a text, not {type(value).__name__}")
+    return value
+
+
+def key(screen_id: object, event: object, generation: int) -> HandleKeyParams:
+    """Return what a plugin is told of a key. Raises LocalProtocolError if it is none."""
+    if not isinstance(event, KeyEvent):
+        raise LocalProtocolError(f"a key is a KeyEvent, not {type(event).__name__}")
+    return HandleKeyParams(text(screen_id, "a screen"), event, generation)
 
 
 def _is_whole(value: object) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..base import Word
 
@@ -33,8 +34,7 @@ class Bounds:
     event_bytes: int = 268_435_456  # 256 MiB: a publish of a hundred chunks to one that is slow to read
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A frame that waits."""
 
     number: int  # in the order of arrival, over all lanes
@@ -45,35 +45,49 @@ class Waiting:
 class Lanes:
     """The frames that wait for one process."""
 
-    __slots__ = ("_bounds", "_calls", "_event_bytes", "_lanes", "_number", "dropped")
+    __slots__ = (
+        "_bounds",
+        "_event_bytes",
+        "_events",
+        "_keys",
+        "_lanes",
+        "_number",
+        "_replies",
+        "calls",
+        "dropped",
+    )
 
     def __init__(self, bounds: Bounds) -> None:
         self.dropped = {Lane.KEY: 0, Lane.EVENT: 0}  # since the beginning
         self._bounds = bounds
-        self._lanes: dict[Lane, deque[Waiting]] = {
-            Lane.KEY: deque(),
-            Lane.REPLY: deque(),
-            Lane.EVENT: deque(),
-        }
-        self._calls: OrderedDict[int, Waiting] = OrderedDict()  # by id, because callers give up
+        self._keys: deque[Waiting] = deque()
+        self._replies: deque[Waiting] = deque()
+        self._events: deque[Waiting] = deque()
+        self._lanes = {Lane.KEY: self._keys, Lane.REPLY: self._replies, Lane.EVENT: self._events}
+        self.calls: OrderedDict[int, Waiting] = OrderedDict()  # by id, because callers give up
         self._event_bytes = 0
         self._number = 0
 
     def __len__(self) -> int:
-        return len(self._calls) + sum(map(len, self._lanes.values()))
+        return len(self.calls) + len(self._keys) + len(self._replies) + len(self._events)
+
+    @property
+    def are_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not (self.calls or self._replies or self._events or self._keys)
 
     def waiting(self, lane: Lane) -> int:
         """Return how many frames wait in *lane*."""
-        return len(self._calls) if lane is Lane.CALL else len(self._lanes[lane])
+        return len(self.calls) if lane is Lane.CALL else len(self._lanes[lane])
 
     def holds(self, call_id: int) -> bool:
         """Tell whether a call still waits."""
-        return call_id in self._calls
+        return call_id in self.calls
 
     def put_call(self, call_id: int, frame: bytes, shown: bytes) -> None:
         """Let a call wait, until it is taken or withdrawn."""
         self._number += 1
-        self._calls[call_id] = Waiting(self._number, frame, shown)
+        self.calls[call_id] = Waiting(self._number, frame, shown)
 
     def put(self, lane: Lane, frame: bytes, shown: bytes) -> int:
         """Let *frame* wait in *lane*. Returns how many older ones had to go for it."""
@@ -95,23 +109,28 @@ class Lanes:
         Unless *all_lanes*, nothing but a reply is: the plugin is not ready for the rest.
         """
         if not all_lanes:
-            return [self._pop(Lane.REPLY)] if self._lanes[Lane.REPLY] else []
-        taken = list(self._lanes[Lane.KEY])
-        self._lanes[Lane.KEY].clear()
-        lane = self._next_lane()
-        if lane is not None:
-            taken.append(self._pop(lane))
+            return [self._replies.popleft()] if self._replies else []
+        taken: list[Waiting] = []
+        if self._keys:
+            taken.extend(self._keys)
+            self._keys.clear()
+        if self._replies:
+            taken.append(self._replies.popleft())
+        elif self.calls and (not self._events or self._first_call().number < self._events[0].number):
+            taken.append(self.calls.popitem(last=False)[1])
+        elif self._events:
+            taken.append(self._pop(Lane.EVENT))
         return taken
 
     def withdraw(self, call_id: int) -> bool:
         """Take a call out that still waits. Returns whether it did."""
-        return self._calls.pop(call_id, None) is not None
+        return self.calls.pop(call_id, None) is not None
 
     def clear(self) -> None:
         """Forget everything."""
         self.clear_notifications()
         self._lanes[Lane.REPLY].clear()
-        self._calls.clear()
+        self.calls.clear()
 
     def clear_notifications(self) -> None:
         """Forget keys and events."""
@@ -119,18 +138,10 @@ class Lanes:
         self._lanes[Lane.EVENT].clear()
         self._event_bytes = 0
 
-    def _next_lane(self) -> Lane | None:
-        if self._lanes[Lane.REPLY]:
-            return Lane.REPLY
-        events = self._lanes[Lane.EVENT]
-        if self._calls and events:
-            first = next(iter(self._calls.values()))
-            return Lane.CALL if first.number < events[0].number else Lane.EVENT
-        return Lane.CALL if self._calls else Lane.EVENT if events else None
+    def _first_call(self) -> Waiting:
+        return next(iter(self.calls.values()))
 
     def _pop(self, lane: Lane) -> Waiting:
-        if lane is Lane.CALL:
-            return self._calls.popitem(last=False)[1]
         waiting = self._lanes[lane].popleft()
         if lane is Lane.EVENT:
             self._event_bytes -= len(waiting.frame)

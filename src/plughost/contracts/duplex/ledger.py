@@ -10,18 +10,18 @@ FIRST_ID = 1  # ids count up from here in every process; 0 is legal but never gi
 class Ledger:
     """The calls under way. Ids that were given out are never given out again."""
 
-    __slots__ = ("_deadlines", "_methods", "next_id")
+    __slots__ = ("_deadlines", "methods", "next_id")
 
     def __init__(self) -> None:
         self.next_id = FIRST_ID
-        self._methods: dict[int, str] = {}
+        self.methods: dict[int, str] = {}  # of the calls under way, by their ids
         self._deadlines: list[tuple[float, int]] = []  # a heap; also of calls that are over by now
 
     def __len__(self) -> int:
-        return len(self._methods)
+        return len(self.methods)
 
     def __contains__(self, call_id: object) -> bool:
-        return call_id in self._methods
+        return call_id in self.methods
 
     def new_id(self) -> int:
         """Give out an id."""
@@ -34,20 +34,20 @@ class Ledger:
 
     def open(self, call_id: int, method: str, until: float | None) -> None:
         """Note a call, and until when it waits; None is for ever."""
-        self._methods[call_id] = method
+        self.methods[call_id] = method
         if until is not None:
             heapq.heappush(self._deadlines, (until, call_id))
 
     def close(self, call_id: int) -> str:
         """Note that a call is over. Returns its method."""
-        return self._methods.pop(call_id)
+        return self.methods.pop(call_id)
 
     def calls(self) -> list[int]:
         """Return the calls under way, oldest first."""
-        return list(self._methods)
+        return list(self.methods)
 
     def next_due(self) -> tuple[float, int] | None:
         """Return the earliest deadline, and the call whose it is."""
-        while self._deadlines and self._deadlines[0][1] not in self._methods:
+        while self._deadlines and self._deadlines[0][1] not in self.methods:
             heapq.heappop(self._deadlines)
         return self._deadlines[0] if self._deadlines else None

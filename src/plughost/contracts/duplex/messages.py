@@ -248,5 +248,6 @@ def _decoder(type: Hashable) -> strict_json.Decoder[Any]:
 
 def decode(type: type[T], raw: Raw) -> T:
     """Return *raw*, the parameters or the result of a method, as *type*. Raises RemoteProtocolError if it is none."""
-    decoded: T = _decoder(cast(Hashable, type)).decode(bytes(raw))
+    decoder: Any = _decoder  # whose cache wants to know that a type can be hashed
+    decoded: T = decoder(type).decode(bytes(raw))
     return decoded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec import Raw
 
@@ -36,8 +37,7 @@ class Told:
     params: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """A call of the host is over: once for every call, with what became of it.
 
     *sent* tells whether the plugin may have seen it.

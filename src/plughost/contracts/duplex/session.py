@@ -39,6 +39,7 @@ HEAD_BYTES = 400  # of a chunk that is no frame, kept to be shown
 UNSHOWN = "…"  # in place of the plugin's configuration, which may hold secrets
 _OPEN = (State.STARTED, State.INITIALISING, State.RUNNING)
 _TALKING = (*_OPEN, State.SHUTTING_DOWN)
+_NOTHING: list[tuple[Channel, bytes]] = []
 
 
 class DuplexSession(Conversation[State, Said]):
@@ -53,7 +54,6 @@ class DuplexSession(Conversation[State, Said]):
         "_init_id",
         "_init_until",
         "_lanes",
-        "_news",
         "_shutdown_id",
         "_terms",
         "_unsent",
@@ -61,6 +61,7 @@ class DuplexSession(Conversation[State, Said]):
         "fault",
         "ignored",
         "introduction",
+        "news",
     )
 
     def __init__(self, terms: Terms, now: float) -> None:
@@ -71,7 +72,9 @@ class DuplexSession(Conversation[State, Said]):
         self._terms = terms
         self._frames = content_length.ContentLengthDecoder(terms.frame_bytes)
         self._lanes = Lanes(terms.bounds)
-        self._news: deque[News] = deque()
+        self.news: deque[News] = (
+            deque()
+        )  # for `next_news`; whoever is in a hurry may look whether it is empty
         self._calls = Ledger()
         self._asked: set[int] = set()  # the plugin's calls
         self._init_id: int | None = None
@@ -105,15 +108,16 @@ class DuplexSession(Conversation[State, Said]):
         call alone, if it does not fit a frame, and when the process was told to end. A process that has failed
         fails the call too.
         """
-        if self.state in (State.SHUTTING_DOWN, State.CLOSED):
+        if self.state is not State.RUNNING and self.state in (State.SHUTTING_DOWN, State.CLOSED):
             raise LocalProtocolError(f"{method} cannot be called: the plugin is {self.state.value}")
         if now is not None:
             self.note_time(now)
-        body = jsonrpc.encode_request(self._calls.next_id, method, params)
+        call_id = self._calls.next_id
+        body = jsonrpc.encode_request(call_id, method, params)
         frame = self._framed(body, method)
-        call_id = self._calls.new_id()
+        self._calls.next_id += 1
         if self.fault is not None:
-            self._news.append(Answered(call_id, method, self.fault, sent=False))
+            self.news.append(Answered(call_id, method, self.fault, sent=False))
             return call_id
         self._calls.open(call_id, method, None if timeout_s is None else self._now + timeout_s)
         self._lanes.put_call(call_id, frame, body)
@@ -142,7 +146,7 @@ class DuplexSession(Conversation[State, Said]):
         for lost in range(self._lanes.put(lane, frame, body), 0, -1):
             count = self._lanes.dropped[lane] - lost + 1
             if worth_telling(count):
-                self._news.append(Dropped(lane, count))
+                self.news.append(Dropped(lane, count))
         return True
 
     def answer(self, id: int, result: Any) -> bool:
@@ -255,27 +259,32 @@ class DuplexSession(Conversation[State, Said]):
 
     def data_to_send(self) -> list[tuple[Channel, bytes]]:
         """Return what is to be written now: one piece, and none before the last one was (`receive_sent`)."""
-        if self._unsent or self._ending or self.state not in _TALKING:
-            return []
+        if self._unsent or self._ending or self._lanes.are_empty or self.state not in _TALKING:
+            return _NOTHING
         taken = self._lanes.take(all_lanes=self.introduction is not None)
         if not taken:
-            return []
+            return _NOTHING
         self._unsent = True
         if self._terms.write_s is not None and self.state is State.RUNNING:  # else other deadlines run
             self._until = self._now + self._terms.write_s
-        self._events.extend(FramePassed("out", waiting.shown) for waiting in taken)
+        for waiting in taken:
+            self._events.append(FramePassed("out", waiting.shown))
+        if len(taken) == 1:
+            return [(Channel.STDIN, taken[0].frame)]
         return [(Channel.STDIN, b"".join([waiting.frame for waiting in taken]))]
 
     def next_news(self) -> News | None:
         """Return what the host has to know, in the order in which it came about."""
-        return self._news.popleft() if self._news else None
+        return self.news.popleft() if self.news else None
 
     def next_deadline(self) -> float | None:
         if self.state not in _TALKING:
             return None
         due = self._calls.next_due()
-        until = (self._init_until, self._until, None if due is None else due[0])
-        return min((at for at in until if at is not None), default=None)
+        at = self._until if due is None or (self._until is not None and self._until < due[0]) else due[0]
+        return (
+            at if self._init_until is None or (at is not None and at < self._init_until) else self._init_until
+        )
 
     @property
     def settled(self) -> bool:
@@ -347,12 +356,16 @@ class DuplexSession(Conversation[State, Said]):
             if body is None:
                 return
             self._events.append(FramePassed("in", body))
-            self._read(jsonrpc.decode(body))
+            message = jsonrpc.decode(body)
+            if type(message) is jsonrpc.Response:  # the usual thing, in half the time
+                self._read_answer(message)
+            else:
+                self._read(message)
 
     def _read(self, message: jsonrpc.Message | jsonrpc.Ignored) -> None:
         match message:
             case jsonrpc.Notification(method, params):
-                self._news.append(Told(method, params))
+                self.news.append(Told(method, params))
             case jsonrpc.Request():
                 self._read_request(message)
             case jsonrpc.Response() | jsonrpc.ErrorResponse():
@@ -378,11 +391,12 @@ class DuplexSession(Conversation[State, Said]):
         if unanswered >= self._terms.reverse_calls:
             self.refuse(request.id, jsonrpc.INTERNAL_ERROR, "too many calls at once")
             return
-        self._news.append(Called(request.id, request.method, request.params))
+        self.news.append(Called(request.id, request.method, request.params))
 
     def _read_answer(self, answer: jsonrpc.Response | jsonrpc.ErrorResponse) -> None:
-        if self._awaits(answer.id):
-            self._settle(answer.id, answer)
+        methods = self._calls.methods
+        if answer.id in methods and answer.id not in self._lanes.calls:
+            self.news.append(Answered(answer.id, methods.pop(answer.id), answer, sent=True))
         elif answer.id == self._init_id and self.state is State.INITIALISING:
             self._read_init(answer)
         elif answer.id == self._shutdown_id and not self._ending:
@@ -411,7 +425,7 @@ class DuplexSession(Conversation[State, Said]):
         self.marks["shaken"] = self._now
         self._advance(Speaker.PLUGIN, Said.INIT)
         self._events.append(HandshakeDone(found.name, found.version))
-        self._news.append(InitDone(found))
+        self.news.append(InitDone(found))
 
     # Moves
 
@@ -437,7 +451,7 @@ class DuplexSession(Conversation[State, Said]):
 
     def _settle(self, call_id: int, outcome: jsonrpc.Response | jsonrpc.ErrorResponse | Fault) -> None:
         sent = not self._lanes.withdraw(call_id)
-        self._news.append(Answered(call_id, self._calls.close(call_id), outcome, sent))
+        self.news.append(Answered(call_id, self._calls.close(call_id), outcome, sent))
 
     def _time_out(self, call_id: int) -> None:
         fault = Fault(FailureCode.TIMEOUT, Stage.EXECUTE, "it did not answer in time", "limits.timeout_s")
@@ -446,7 +460,7 @@ class DuplexSession(Conversation[State, Said]):
     def _ignore(self, reason: Reason, detail: str) -> None:
         self.ignored[reason] += 1
         if worth_telling(self.ignored[reason]):
-            self._news.append(Ignored(reason, detail, self.ignored[reason]))
+            self.news.append(Ignored(reason, detail, self.ignored[reason]))
 
     def _gone(self, message: str) -> Fault:
         return Fault(FailureCode.CRASHED, self.stage, message, when=self._while())

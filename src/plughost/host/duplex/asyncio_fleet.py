@@ -46,6 +46,9 @@ class _LoopGround:
     def adopt(self, link: Link, attend: Callable[[], None]) -> None:
         self._driver.adopt(link, lambda: None, attend)
 
+    def expect(self, link: Link) -> None:
+        self._driver.expect(link)
+
     def wake_at(self, at: float) -> None:
         if self._timer is None or at < self._timer_at:
             if self._timer is not None:

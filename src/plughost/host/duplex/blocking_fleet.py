@@ -5,6 +5,7 @@ From any thread. Whoever waits works; see `crowd` for who does when nobody waits
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
@@ -115,7 +116,7 @@ class BlockingFleet:
             return
         with self._crowd.guard:
             self._fleet.close()
-            self._crowd.wait(lambda: self._fleet.is_gone)
+            self._crowd.wait(self._fleet)
         self._crowd.end()
         self._forget(self)
 
@@ -128,12 +129,13 @@ class BlockingFleet:
 
     def ask(self, member: Member, ask: Ask | None) -> Any:
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
-        self._crowd.check_may_wait()
+        if self._crowd.working == threading.get_ident():
+            self._crowd.check_may_wait()
         ticket = Ticket(ask, nobody)
         with self._crowd.guard:
             self._fleet.ask(member, ticket)
             try:
-                self._crowd.wait(lambda: ticket.is_over)
+                self._crowd.wait(ticket)
             except BaseException:
                 member.forget(ticket)
                 raise
@@ -144,7 +146,7 @@ class BlockingFleet:
         ticket = Ticket(None, nobody)
         with self._crowd.guard:
             move(member, ticket)
-            self._crowd.wait(lambda: ticket.is_over)
+            self._crowd.wait(ticket)
             self._fleet.conclude(member, ticket)
 
     def reload(self, member: Member, ticket: Ticket) -> None:

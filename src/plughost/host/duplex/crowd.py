@@ -17,12 +17,14 @@ import select
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from ...errors import HostClosed, LocalProtocolError
 from ...process.link import Link, Watcher
 from .member import nothing_is_due
 
+FOR_EVER = float("inf")
+MOMENT_S = 0.01  # deadlines are not looked at before nothing has happened for so long: no limit is as short
 SIGNAL_S = 0.5  # a wait is not longer: the interpreter notices signals in between
 REST_S = 0.02  # for which the keeper stays away after a call
 LED_LONG_S = 0.1  # whoever led for longer wakes the keeper when it is done; else it looks by itself
@@ -37,6 +39,7 @@ class _Poller:
     def __init__(self) -> None:
         self._epoll = hasattr(select, "epoll")
         self._on: Any = select.epoll() if self._epoll else select.poll()
+        self.poll: Callable[[float], list[tuple[int, int]]] = self._on.poll if self._epoll else self._poll
 
     def register(self, fd: int, mask: int) -> None:
         self._on.register(fd, mask)
@@ -44,13 +47,31 @@ class _Poller:
     def unregister(self, fd: int) -> None:
         self._on.unregister(fd)
 
-    def poll(self, seconds: float) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = self._on.poll(seconds if self._epoll else seconds * 1000)
+    def _poll(self, seconds: float) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = self._on.poll(seconds * 1000)
         return found
 
     def close(self) -> None:
         if self._epoll:
             self._on.close()
+
+
+class Goal(Protocol):
+    """What a thread waits for."""
+
+    @property
+    def is_over(self) -> bool: ...
+
+
+class _UntilCalled:
+    """The goal of the keeper: that somebody else wants to work."""
+
+    def __init__(self, followers: dict[threading.Condition, Goal]) -> None:
+        self._followers = followers
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self._followers)
 
 
 class Crowd:
@@ -62,10 +83,15 @@ class Crowd:
         self._clock = clock
         self._closed = closed
         self._poller = _Poller()
+        self._poll = self._poller.poll
         self._ready: dict[int, Callable[[], None]] = {}
         self._links: set[Link] = set()
-        self._due = float("inf")  # nothing is due before; it may be too early, never too late
-        self._fleet_due = float("inf")
+        self._due = FOR_EVER  # nothing is due before, of links that have not changed; never too late
+        self._changed: set[Link] = (
+            set()
+        )  # their deadlines are looked at when nothing has happened for a moment
+        self._fleet_due = FOR_EVER
+        self._looked = 0.0  # when they were looked at last
         self._posted: deque[Callable[[], None]] = deque()
         self._bell, self._ringer = os.pipe()
         os.set_blocking(self._bell, False)
@@ -73,8 +99,8 @@ class Crowd:
         self._poller.register(self._bell, _READ)
         self._leader: int | None = None
         self._polling = False
-        self._working: int | None = None  # the thread that deals with what came
-        self._followers: dict[threading.Condition, Callable[[], bool]] = {}
+        self.working: int | None = None  # the thread that deals with what came
+        self._followers: dict[threading.Condition, Goal] = {}
         self._keeper: threading.Thread | None = None
         self._keeper_leads = False
         self._keeper_may_look = threading.Condition(self.guard)
@@ -108,15 +134,19 @@ class Crowd:
             attend()
             if link.finished:
                 self._links.discard(link)
-                return
-            at = link.next_deadline()
-            if at is not None and at < self._due:
-                self._due = at
-                self._ring()
+                self._changed.discard(link)
+            else:
+                self.expect(link)
 
         self._links.add(link)
         link.on_change = changed
         link.start()
+
+    def expect(self, link: Link) -> None:
+        if link not in self._changed:
+            self._changed.add(link)
+            if self._polling:
+                self._ring()
 
     def wake_at(self, at: float) -> None:
         if at < self._fleet_due:
@@ -140,7 +170,7 @@ class Crowd:
     @property
     def is_working_here(self) -> bool:
         """Whether this very thread deals with what came, and has called us from there."""
-        return self._working == threading.get_ident()
+        return self.working == threading.get_ident()
 
     def check_may_wait(self) -> None:
         """Raise LocalProtocolError in a callback: the thread that would have to hear the answer is this one."""
@@ -149,14 +179,14 @@ class Crowd:
                 "a callback of the host may not wait for a plugin: do it on another thread"
             )
 
-    def wait(self, reached: Callable[[], bool]) -> None:
-        """Work until *reached*, or let somebody else work. The guard is held, once. Deadlines bound it."""
-        me = threading.get_ident()
-        while not reached():
+    def wait(self, goal: Goal) -> None:
+        """Work until *goal* is over, or let somebody else work. The guard is held, once. Deadlines bound it."""
+        while not goal.is_over:
+            me = threading.get_ident()
             if self._leader in (None, me):  # a signal handler may have interrupted us
-                self._lead(me, reached)
+                self._lead(me, goal)
             else:
-                self._follow(reached)
+                self._follow(goal)
 
     def end(self) -> None:
         """Let go of everything. No link may be left."""
@@ -173,11 +203,11 @@ class Crowd:
 
     # Leading and following
 
-    def _lead(self, me: int, reached: Callable[[], bool]) -> None:
+    def _lead(self, me: int, goal: Goal) -> None:
         before, self._leader = self._leader, me
         began = self._clock()
         try:
-            while not reached():
+            while not goal.is_over:
                 if self._ended:
                     raise HostClosed("the host is closed")
                 self._step()
@@ -191,11 +221,11 @@ class Crowd:
                 if self._last_led - began > LED_LONG_S:
                     self._keeper_may_look.notify()
 
-    def _follow(self, reached: Callable[[], bool]) -> None:
+    def _follow(self, goal: Goal) -> None:
         if self._keeper_leads:
             self._ring()
         condition = threading.Condition(self.guard)
-        self._followers[condition] = reached
+        self._followers[condition] = goal
         try:
             condition.wait(SIGNAL_S)
         finally:
@@ -212,7 +242,7 @@ class Crowd:
                 else:
                     self._keeper_leads = True
                     try:
-                        self._lead(me, lambda: bool(self._followers) or self._ended)
+                        self._lead(me, _UntilCalled(self._followers))
                     except HostClosed:
                         break
                     finally:
@@ -224,17 +254,17 @@ class Crowd:
 
     def _step(self) -> None:
         """Wait for what happens next, the guard given up meanwhile, and deal with it."""
-        now = self._clock()
-        until = min(self._due, self._fleet_due)
-        wait = 0.0 if self._posted else max(0.0, min(SIGNAL_S, until - now))
+        wait = (
+            0.0 if self._posted else MOMENT_S if self._changed and self._due == FOR_EVER else self._wait_s()
+        )
         self._polling = True
         self.guard.release()
         try:
-            found = self._poller.poll(wait)
+            found = self._poll(wait)
         finally:
             self.guard.acquire()
             self._polling = False
-        self._working = threading.get_ident()
+        self.working = threading.get_ident()
         try:
             for fd, _mask in found:
                 on_ready = self._ready.get(fd)
@@ -244,21 +274,40 @@ class Crowd:
                     self._hear_bell()
             while self._posted:
                 self._posted.popleft()()
-            self._pass_time()
+            self._pass_time(quiet=not found)
         finally:
-            self._working = None
-        for condition, reached in self._followers.items():
-            if reached():
-                condition.notify()
+            self.working = None
+        if self._followers:
+            for condition, goal in self._followers.items():
+                if goal.is_over:
+                    condition.notify()
 
-    def _pass_time(self) -> None:
+    def _wait_s(self) -> float:
+        """Return how long nothing is due. What changed just now is not looked at yet: most answers come at once."""
+        until = min(self._due, self._fleet_due)
+        wait = SIGNAL_S if until == FOR_EVER else max(0.0, min(SIGNAL_S, until - self._clock()))
+        return min(wait, MOMENT_S) if self._changed else wait
+
+    def _look_at_changed(self) -> None:
+        for link in self._changed:
+            at = link.next_deadline()
+            if at is not None and at < self._due:
+                self._due = at
+        self._changed.clear()
+
+    def _pass_time(self, *, quiet: bool) -> None:
         now = self._clock()
+        if self._changed and (
+            quiet or now - self._looked > MOMENT_S
+        ):  # a flood must not keep us from looking
+            self._looked = now
+            self._look_at_changed()
         if now >= self._fleet_due:
-            self._fleet_due = float("inf")
+            self._fleet_due = FOR_EVER
             self.tick(now)
         if now < self._due:
             return
-        self._due = float("inf")
+        self._due = FOR_EVER
         for link in tuple(self._links):
             at = link.next_deadline()
             if at is not None and at <= now:

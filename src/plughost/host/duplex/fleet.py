@@ -15,7 +15,7 @@ from ...capabilities.gates import Refusal
 from ...contracts.duplex import host as contract
 from ...contracts.duplex.host import Ask
 from ...contracts.duplex.keys import KeyEvent
-from ...contracts.duplex.messages import HandleEventParams, HandleKeyParams
+from ...contracts.duplex.messages import HandleEventParams
 from ...contracts.duplex.news import Called, Told
 from ...errors import HostClosed, LocalProtocolError, ManifestError, RemoteProtocolError
 from ...manifest import duplex_config, duplex_registry
@@ -161,14 +161,15 @@ class Fleet:
 
     def key(self, member: Member, screen_id: str, key: KeyEvent) -> bool:
         """Tell *member* of a key; returns whether it will be told. Raises LocalProtocolError if that is no key."""
+        params = contract.key(screen_id, key, self._keys)
         if self.closed:
             return False
         self._keys += 1
-        return member.key(HandleKeyParams(screen_id, key, self._keys - 1))
+        return member.key(params)
 
     def publish(self, topic: str, payload: bytes) -> int:
         """Publish as the host. Returns the version. Raises LocalProtocolError if it cannot be kept."""
-        came = self._spread(HOST, topic, bytes(payload))
+        came = self._spread(HOST, contract.text(topic, "a topic"), contract.octets(payload))
         if isinstance(came, Refusal):
             raise LocalProtocolError(f"{quote(topic)} cannot be published: {came.message}")
         return came
@@ -199,7 +200,7 @@ class Fleet:
         member.reload(ticket)
 
     def close(self) -> None:
-        """Let every process go. They are gone when `is_gone`."""
+        """Let every process go. They are gone when it `is_over`."""
         self.closed = True
         self._errands.close()
         self._timers.clear()
@@ -207,7 +208,7 @@ class Fleet:
             member.close()
 
     @property
-    def is_gone(self) -> bool:
+    def is_over(self) -> bool:
         """Whether it is closed and no process is left."""
         return self.closed and all(member.link is None for member in self.members.values())
 
@@ -245,14 +246,18 @@ class Fleet:
     def feed(self, member: Member) -> None:
         """Hand *member* what was published for it, as far as it reads."""
         link = member.link
-        if link is None or not self.snapshots.waiting(member.name):
+        if link is None:
             return
         session = link.conversation
-        while session.events_waiting < AHEAD and (snapshot := self.snapshots.take(member.name)) is not None:
+        while session.events_waiting < AHEAD:
+            snapshot = self.snapshots.take(member.name)
+            if snapshot is None:
+                member.has_events = False
+                return
             if not session.tell(self._told(snapshot)):
                 return
             if snapshot.topic not in member.binding.manifest.subscribes.latest_state:
-                member.lifecycle.used(self._engine.clock())
+                member.touch()
 
     def left(self, member: Member) -> None:
         self.snapshots.left(member.name)
@@ -278,6 +283,7 @@ class Fleet:
         return came.version
 
     def _deliver(self, member: Member) -> None:
+        member.has_events = True
         if member.link is not None:
             self.feed(member)
             if member.link.conversation.has_to_say:

@@ -50,6 +50,9 @@ class Ground(Protocol):
     def adopt(self, link: Link, attend: Callable[[], None]) -> None:
         """Run *link* until its process is gone; *attend* to it after everything that happens to it."""
 
+    def expect(self, link: Link) -> None:
+        """Look at the deadlines of *link* again: something was asked of it."""
+
     def wake_at(self, at: float) -> None:
         """Let the fleet tick at *at*, or before."""
 
@@ -93,6 +96,7 @@ class Member:
         self.link: DuplexLink | None = None
         self.last_failure: PluginFailure | None = None
         self.wedged = False
+        self.has_events = False  # something may wait to be told to it
         self.starts = 0
         self.denied = 0
         self.ignored: Counter[str] = Counter()  # of processes that are gone, and by the services
@@ -108,6 +112,7 @@ class Member:
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
         self._keys: deque[HandleKeyParams] = deque(maxlen=binding.limits.key_lane)
         self._missed = 0
+        self._touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self._attending = False
         self._shown = self.lifecycle.state
 
@@ -160,9 +165,10 @@ class Member:
         """Ask the plugin, or let the ticket wait for a process. It may be over before this returns."""
         now, link = self._engine.clock(), self.link
         if link is not None and self.lifecycle.state is State.RUNNING and self._listens(link):
-            self.lifecycle.used(now)
+            self._touched = now
             self._submit(link, ticket, now)
-            link.pump()
+            link.say()
+            self._ground.expect(link)
             return
         self._waiting[ticket] = None
         self._obey(self.lifecycle.wanted(now))
@@ -183,7 +189,7 @@ class Member:
         """Tell the plugin of a key, before everything else that waits. Returns whether it will be told."""
         now, link = self._engine.clock(), self.link
         if link is not None and self._listens(link):
-            self.lifecycle.used(now)
+            self._touched = now
             told = link.conversation.notify("plugin/handle_key", params, Lane.KEY)
             link.pump()
             return told
@@ -192,6 +198,10 @@ class Member:
         self._keys.append(params)
         self._obey(self.lifecycle.wanted(now))
         return True
+
+    def touch(self) -> None:
+        """It is in use."""
+        self._touched = self._engine.clock()
 
     def want(self) -> None:
         """Something waits for the plugin: start it if it may be started."""
@@ -202,8 +212,12 @@ class Member:
         self._leave(self.lifecycle.reload, ticket)
 
     def stop(self, ticket: Ticket) -> None:
-        """Let its process go; the ticket is over when it is gone."""
+        """Let its process go, and whoever waits for one; the ticket is over when it is gone."""
+        waiting, self._waiting = self._waiting, {}
+        self._keys.clear()
         self._leave(self.lifecycle.stop, ticket)
+        for each in waiting:
+            each.end(HostClosed(f"{self.name} was stopped"))
 
     def close(self) -> None:
         """Let its process go for good; whoever waits is refused."""
@@ -213,7 +227,8 @@ class Member:
         """It is *now*: do what is due."""
         session = self.link.conversation if self.link is not None else None
         if session is not None and (session.pending or session.unanswered):
-            self.lifecycle.used(now)  # it is at work
+            self._touched = now  # it is at work
+        self.lifecycle.used(self._touched)
         self._obey(self.lifecycle.tick(now))
         for ticket in [each for each in self._waiting if each.until is not None and each.until <= now]:
             del self._waiting[ticket]
@@ -309,12 +324,15 @@ class Member:
         if self._attending:  # from a write of ours: whoever attends goes on anyway
             return
         session = link.conversation
+        if not (session.news or self.has_events or link.finished or session.fault):
+            return  # something was written, or half a frame has come
         self._attending = True
         try:
             while True:
                 while (news := session.next_news()) is not None:
                     self._hear(link, news)
-                self._fleet.feed(self)
+                if self.has_events:
+                    self._fleet.feed(self)
                 if not session.has_to_say:
                     break
                 link.pump()
@@ -328,12 +346,15 @@ class Member:
             self._obey(self.lifecycle.init_failed(self._engine.clock()))
 
     def _hear(self, link: DuplexLink, news: News) -> None:
+        if type(news) is Answered:
+            self._hear_answer(link, news)
+            return
         match news:
             case Answered():
-                self._hear_answer(link, news)
+                pass
             case Called() | Told():
                 if not isinstance(news, Told) or news.method != "host/log":
-                    self.lifecycle.used(self._engine.clock())
+                    self.touch()
                 self._fleet.serve(self, link, news)
             case InitDone():
                 self.lifecycle.init_done(self._engine.clock())
@@ -352,10 +373,14 @@ class Member:
         ticket = self._calls.pop(news.call_id, None)
         if ticket is None or ticket.ask is None:
             return
-        match news.outcome:
-            case Response(result=result):
+        if type(news.outcome) is Response:
+            if self.wedged or self._missed:
                 self._note_answer()
-                ticket.end(result)
+            ticket.end(news.outcome.result)
+            return
+        match news.outcome:
+            case Response():
+                pass
             case ErrorResponse():
                 self._note_answer()
                 ticket.end(news.outcome)
