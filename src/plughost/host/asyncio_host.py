@@ -201,7 +201,7 @@ class Host:
 
         driver = self._on_this_loop()
         self._engine.check_open()
-        fleet = AsyncFleet(plan(places, options), self._engine, driver, self._fleets.discard)
+        fleet = AsyncFleet(plan(places, options), self._engine, driver, self._fleets.discard, self)
         self._fleets.add(fleet)
         return fleet
 

@@ -206,7 +206,7 @@ class Host:
         from .duplex.options import plan
 
         self._engine.check_open()
-        fleet = BlockingFleet(plan(places, options), self._engine, self._fleets.discard)
+        fleet = BlockingFleet(plan(places, options), self._engine, self._fleets.discard, self)
         self._fleets.add(fleet)
         return fleet
 

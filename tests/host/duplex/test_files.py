@@ -68,6 +68,23 @@ def test_a_listing_is_sorted_and_says_what_is_a_directory(home, root):
     )
 
 
+def test_a_root_elsewhere_is_found_under_its_usual_name_and_hides_what_is_there(home, root, tmp_path):
+    elsewhere, second = tmp_path / "elsewhere", tmp_path / "second"
+    for place, word in ((elsewhere, b"mapped"), (second, b"second"), (root, SECRET)):
+        place.mkdir(exist_ok=True)
+        (place / "log").write_bytes(word)
+    (root / "real-only").write_bytes(SECRET)
+    gates = Gates(
+        Grants({CLAUDE: True}), roots({CLAUDE: (str(elsewhere), str(second))}, home=home), str(home)
+    )
+    served = GrantedFiles(gates)
+    for path in ("~/.claude/projects/log", f"{root}/log", f"{elsewhere}/log"):
+        assert served.read_file(path) == b"mapped"
+    assert served.read_file(f"{second}/log") == b"second"
+    assert code(served.read_file("~/.claude/projects/real-only")) == INVALID_PARAMS
+    assert code(served.read_file("~/.claude/projects/../../secret")) == CAPABILITY_DENIED
+
+
 def test_the_home_of_the_process_is_the_default(home, monkeypatch):
     monkeypatch.setenv("HOME", str(home))
     assert roots() == roots(home=home)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec import Raw, Struct
 
 from ...errors import RemoteProtocolError
-from ...messages.jsonrpc import NULL
+from ...messages.jsonrpc import MANIFEST_VALIDATION, NULL, ErrorResponse, Response
 from ...messages.quoting import quote
 from .messages import InitResult, decode
 from .scalars import U32
@@ -40,6 +40,17 @@ class _Plugin(Struct):
 
 class _Manifest(Struct):
     plugin: _Plugin
+
+
+def accept(answer: Response | ErrorResponse, terms: Terms) -> Introduction:
+    """Return who the plugin is, from its answer to init. Raises RemoteProtocolError if it is not who it should be."""
+    if isinstance(answer, ErrorResponse):
+        raise RemoteProtocolError(f"it refused plugin/init: {quote(answer.message)} ({answer.code})")
+    found = read(answer.result)
+    wrong = flaw(found, terms)
+    if wrong is not None:
+        raise RemoteProtocolError(f"{wrong} ({MANIFEST_VALIDATION})")
+    return found
 
 
 def read(result: Raw) -> Introduction:

@@ -407,18 +407,10 @@ class DuplexSession(Conversation[State, Said]):
             self._ignore(Reason.UNKNOWN_ID, f"an answer to call {answer.id}, which was never made")
 
     def _read_init(self, answer: jsonrpc.Response | jsonrpc.ErrorResponse) -> None:
-        if isinstance(answer, jsonrpc.ErrorResponse):
-            said = f"it refused plugin/init: {quote(answer.message)} ({answer.code})"
-            self._fail(FailureCode.HANDSHAKE_FAILED, said)
-            return
         try:
-            found = introduction.read(answer.result)
+            found = introduction.accept(answer, self._terms)
         except RemoteProtocolError as error:
             self._fail(FailureCode.HANDSHAKE_FAILED, str(error))
-            return
-        flaw = introduction.flaw(found, self._terms)
-        if flaw is not None:
-            self._fail(FailureCode.HANDSHAKE_FAILED, f"{flaw} ({jsonrpc.MANIFEST_VALIDATION})")
             return
         self.introduction = found
         self._init_until = None

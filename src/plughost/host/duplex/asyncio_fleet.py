@@ -23,7 +23,8 @@ from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from .deliveries import Snapshot
 from .fleet import Fleet
-from .member import Member, nothing_is_due
+from .ground import nothing_is_due
+from .member import Member
 from .options import FleetPlan
 from .status import Status
 from .ticket import Ticket
@@ -77,8 +78,14 @@ class AsyncFleet:
     """
 
     def __init__(
-        self, plan: FleetPlan, engine: Engine, driver: AsyncioDriver, forget: Callable[[AsyncFleet], None]
+        self,
+        plan: FleetPlan,
+        engine: Engine,
+        driver: AsyncioDriver,
+        forget: Callable[[AsyncFleet], None],
+        host: object = None,
     ) -> None:
+        self._host = host  # it ends its processes when nobody holds it any more: whoever holds us does
         self._ground = _LoopGround(driver, engine.clock)
         self._driver = driver
         self._engine = engine

@@ -36,7 +36,14 @@ class BlockingFleet:
     `fleet["name"]` is one of them. Leaving its `with`, `close`, or closing the host ends every process.
     """
 
-    def __init__(self, plan: FleetPlan, engine: Engine, forget: Callable[[BlockingFleet], None]) -> None:
+    def __init__(
+        self,
+        plan: FleetPlan,
+        engine: Engine,
+        forget: Callable[[BlockingFleet], None],
+        host: object = None,
+    ) -> None:
+        self._host = host  # it ends its processes when nobody holds it any more: whoever holds us does
         self._engine = engine
         self._crowd = Crowd(engine.clock, lambda: engine.closed)
         self._forget = forget

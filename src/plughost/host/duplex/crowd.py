@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from ...errors import HostClosed, LocalProtocolError
 from ...process.link import Link, Watcher
-from .member import nothing_is_due
+from .ground import nothing_is_due
 
 FOR_EVER = float("inf")
 MOMENT_S = 0.01  # deadlines are not looked at before nothing has happened for so long: no limit is as short

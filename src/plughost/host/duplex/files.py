@@ -32,19 +32,26 @@ def roots(
 ) -> tuple[Root, ...]:
     """Return the roots that *places* name, resolved now. `~/` stands for *home*, by default this process's.
 
-    Raises ValueError for a path that is neither absolute nor beneath the home.
+    Plugins ask by the places that the contract names: if others are given for a capability, the first of them is
+    found under the usual names too. Raises ValueError for a path that is neither absolute nor beneath the home.
     """
     base = str(home or Path.home())
     found = []
     for capability, paths in places.items():
-        for path in paths:
-            whole = f"{base}/{path[2:]}" if path == "~" or path.startswith("~/") else path
-            if not whole.startswith("/"):
-                raise ValueError(f"{path!r} is neither absolute nor beneath the home")
-            whole = lexical(whole)
+        usual = [_whole(path, base) for path in ROOTS.get(capability, ()) if path not in paths]
+        for number, path in enumerate(paths):
+            whole = _whole(path, base)
             resolved = os.path.realpath(whole)
-            found.append(Root(capability, resolved, tuple(dict.fromkeys((whole, resolved)))))
+            also = usual if number == 0 else ()
+            found.append(Root(capability, resolved, tuple(dict.fromkeys((whole, resolved, *also)))))
     return tuple(found)
+
+
+def _whole(path: str, home: str) -> str:
+    whole = f"{home}/{path[2:]}" if path == "~" or path.startswith("~/") else path
+    if not whole.startswith("/"):
+        raise ValueError(f"{path!r} is neither absolute nor beneath the home")
+    return lexical(whole)
 
 
 class GrantedFiles:

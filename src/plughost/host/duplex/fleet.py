@@ -30,7 +30,8 @@ from ..engine import Engine
 from ..events import Event, Published
 from .deliveries import Snapshot
 from .errands import Errands
-from .member import DuplexLink, Ground, Member
+from .ground import Ground
+from .member import DuplexLink, Member
 from .options import FleetPlan
 from .services import Services, Surface
 from .snapshots import HOST, Snapshots

@@ -27,12 +27,12 @@ from ...errors import HostClosed, LocalProtocolError
 from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.duplex_binding import DuplexBinding
 from ...messages.jsonrpc import ErrorResponse, Response
-from ...process.link import Link, Watcher
 from ...supervision.lifecycle import Lifecycle
 from ...supervision.restart import RestartPolicy, SpawnMode
 from ...supervision.states import Action, Actions, BeginShutdown, Refuse, RefuseReason, Spawn, State
 from ..engine import BoundLink, Engine
 from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
+from .ground import Ground
 from .status import Status
 from .ticket import Ticket
 
@@ -40,28 +40,6 @@ DuplexLink = BoundLink[DuplexSession]
 
 MISSES_TO_FAIL = 3  # calls in a row that a plugin did not answer: it is not slow, it hangs
 _LISTENING = (Conversing.STARTED, Conversing.INITIALISING, Conversing.RUNNING)
-
-
-class Ground(Protocol):
-    """Where processes are watched and time passes: an event loop, or whichever thread waits."""
-
-    @property
-    def watcher(self) -> Watcher: ...
-    def adopt(self, link: Link, attend: Callable[[], None]) -> None:
-        """Run *link* until its process is gone; *attend* to it after everything that happens to it."""
-
-    def expect(self, link: Link) -> None:
-        """Look at the deadlines of *link* again: something was asked of it."""
-
-    def wake_at(self, at: float) -> None:
-        """Let the fleet tick at *at*, or before."""
-
-    def post(self, work: Callable[[], None]) -> None:
-        """Do *work* where the fleet works. For any thread."""
-
-
-def nothing_is_due(now: float) -> None:
-    """Do nothing: the ground has no fleet yet."""
 
 
 class Surroundings(Protocol):
