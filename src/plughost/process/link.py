@@ -202,7 +202,8 @@ class Link:
         self._write_out()
         while (event := self.session.next_event()) is not None:
             self._obey(event)
-        self._changed()
+        if self.on_change is not None:
+            self.on_change()
 
     def say(self) -> None:
         """Write what the session has to say, and tell nobody: what follows from it is seen when something comes."""
@@ -211,9 +212,8 @@ class Link:
             self.pump()
 
     def _write_out(self) -> None:
-        while (
-            said := self.session.data_to_send()
-        ):  # some sessions hand out the next piece when one is written
+        # Some sessions hand out the next piece when one is written.
+        while said := self.session.data_to_send():
             for _channel, data in said:
                 self._pending = memoryview(bytes(self._pending) + data if self._pending else data)
                 self._flush()

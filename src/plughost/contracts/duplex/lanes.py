@@ -48,33 +48,28 @@ class Lanes:
     __slots__ = (
         "_bounds",
         "_event_bytes",
-        "_events",
-        "_keys",
         "_lanes",
         "_number",
-        "_replies",
         "calls",
         "dropped",
+        "events",
+        "keys",
+        "replies",
     )
 
     def __init__(self, bounds: Bounds) -> None:
         self.dropped = {Lane.KEY: 0, Lane.EVENT: 0}  # since the beginning
         self._bounds = bounds
-        self._keys: deque[Waiting] = deque()
-        self._replies: deque[Waiting] = deque()
-        self._events: deque[Waiting] = deque()
-        self._lanes = {Lane.KEY: self._keys, Lane.REPLY: self._replies, Lane.EVENT: self._events}
+        self.keys: deque[Waiting] = deque()
+        self.replies: deque[Waiting] = deque()
+        self.events: deque[Waiting] = deque()
+        self._lanes = {Lane.KEY: self.keys, Lane.REPLY: self.replies, Lane.EVENT: self.events}
         self.calls: OrderedDict[int, Waiting] = OrderedDict()  # by id, because callers give up
         self._event_bytes = 0
         self._number = 0
 
     def __len__(self) -> int:
-        return len(self.calls) + len(self._keys) + len(self._replies) + len(self._events)
-
-    @property
-    def are_empty(self) -> bool:
-        """Whether nothing waits."""
-        return not (self.calls or self._replies or self._events or self._keys)
+        return len(self.calls) + len(self.keys) + len(self.replies) + len(self.events)
 
     def waiting(self, lane: Lane) -> int:
         """Return how many frames wait in *lane*."""
@@ -109,16 +104,16 @@ class Lanes:
         Unless *all_lanes*, nothing but a reply is: the plugin is not ready for the rest.
         """
         if not all_lanes:
-            return [self._replies.popleft()] if self._replies else []
+            return [self.replies.popleft()] if self.replies else []
         taken: list[Waiting] = []
-        if self._keys:
-            taken.extend(self._keys)
-            self._keys.clear()
-        if self._replies:
-            taken.append(self._replies.popleft())
-        elif self.calls and (not self._events or self._first_call().number < self._events[0].number):
+        if self.keys:
+            taken.extend(self.keys)
+            self.keys.clear()
+        if self.replies:
+            taken.append(self.replies.popleft())
+        elif self.calls and (not self.events or self._first_call().number < self.events[0].number):
             taken.append(self.calls.popitem(last=False)[1])
-        elif self._events:
+        elif self.events:
             taken.append(self._pop(Lane.EVENT))
         return taken
 

@@ -110,8 +110,8 @@ class DuplexSession(Conversation[State, Said]):
         """
         if self.state is not State.RUNNING and self.state in (State.SHUTTING_DOWN, State.CLOSED):
             raise LocalProtocolError(f"{method} cannot be called: the plugin is {self.state.value}")
-        if now is not None:
-            self.note_time(now)
+        if now is not None and now > self._now:
+            self._now = now
         call_id = self._calls.next_id
         body = jsonrpc.encode_request(call_id, method, params)
         frame = self._framed(body, method)
@@ -259,9 +259,12 @@ class DuplexSession(Conversation[State, Said]):
 
     def data_to_send(self) -> list[tuple[Channel, bytes]]:
         """Return what is to be written now: one piece, and none before the last one was (`receive_sent`)."""
-        if self._unsent or self._ending or self._lanes.are_empty or self.state not in _TALKING:
+        lanes = self._lanes
+        if not (lanes.calls or lanes.replies or lanes.events or lanes.keys):
             return _NOTHING
-        taken = self._lanes.take(all_lanes=self.introduction is not None)
+        if self._unsent or self._ending or self.state not in _TALKING:
+            return _NOTHING
+        taken = lanes.take(all_lanes=self.introduction is not None)
         if not taken:
             return _NOTHING
         self._unsent = True
@@ -298,9 +301,12 @@ class DuplexSession(Conversation[State, Said]):
     @property
     def has_to_say(self) -> bool:
         """Whether `data_to_send` would return something."""
+        lanes = self._lanes
+        if not (lanes.calls or lanes.replies or lanes.events or lanes.keys):
+            return False
         if self._unsent or self._ending or self.state not in _TALKING:
             return False
-        return bool(self._lanes if self.introduction is not None else self._lanes.waiting(Lane.REPLY))
+        return self.introduction is not None or bool(lanes.replies)
 
     @property
     def events_waiting(self) -> int:

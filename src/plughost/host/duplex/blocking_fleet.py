@@ -27,7 +27,7 @@ from .fleet import Fleet
 from .member import Member
 from .options import FleetPlan
 from .status import Status
-from .ticket import Ticket, nobody
+from .ticket import Ticket
 
 
 class BlockingFleet:
@@ -138,7 +138,7 @@ class BlockingFleet:
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
         if self._crowd.working == threading.get_ident():
             self._crowd.check_may_wait()
-        ticket = Ticket(ask, nobody)
+        ticket = Ticket(ask)
         with self._crowd.guard:
             self._fleet.ask(member, ticket)
             try:
@@ -150,7 +150,7 @@ class BlockingFleet:
 
     def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
         self._crowd.check_may_wait()
-        ticket = Ticket(None, nobody)
+        ticket = Ticket(None)
         with self._crowd.guard:
             move(member, ticket)
             self._crowd.wait(ticket)

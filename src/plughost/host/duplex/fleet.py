@@ -13,7 +13,6 @@ from typing import Any
 
 from ...capabilities.gates import Refusal
 from ...contracts.duplex import host as contract
-from ...contracts.duplex.host import Ask
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import HandleEventParams
 from ...contracts.duplex.news import Called, Told
@@ -152,11 +151,8 @@ class Fleet:
             raise contract.remote_error(member.name, outcome)
         if isinstance(outcome, Exception):
             raise outcome
-        return self._read(member, ticket, ask, outcome)
-
-    def _read(self, member: Member, ticket: Ticket, ask: Ask, result: Any) -> Any:
         try:
-            return contract.answer(ask, result)
+            return contract.answer(ask, outcome)
         except RemoteProtocolError as error:
             raise member.malformed(ticket, error) from error
 

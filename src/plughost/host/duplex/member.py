@@ -142,7 +142,8 @@ class Member:
     def ask(self, ticket: Ticket) -> None:
         """Ask the plugin, or let the ticket wait for a process. It may be over before this returns."""
         now, link = self._engine.clock(), self.link
-        if link is not None and self.lifecycle.state is State.RUNNING and self._listens(link):
+        running = link is not None and link.conversation.state is Conversing.RUNNING
+        if running and link is not None and self.lifecycle.state is State.RUNNING:
             self._touched = now
             self._submit(link, ticket, now)
             link.say()

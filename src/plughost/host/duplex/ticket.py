@@ -6,7 +6,6 @@ A ticket outlives processes: it waits while there is none, goes to the next one,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from msgspec import Raw
 
@@ -25,7 +24,7 @@ class Ticket:
     __slots__ = ("ask", "call_id", "is_over", "on_over", "outcome", "until")
 
     def __init__(
-        self, ask: Ask | None, on_over: Callable[[Ticket], None], until: float | None = None
+        self, ask: Ask | None, on_over: Callable[[Ticket], None] | None = None, until: float | None = None
     ) -> None:
         self.ask = ask
         self.until = until  # when it has taken too long; None: never
@@ -35,12 +34,9 @@ class Ticket:
         self.call_id: int | None = None  # once a process was asked
 
     def end(self, outcome: Outcome) -> None:
-        """Note what became of it, and tell whoever wanted it."""
+        """Note what became of it, and tell whoever wants to know."""
         if not self.is_over:
             self.is_over = True
             self.outcome = outcome
-            self.on_over(self)
-
-
-def nobody(ticket: Ticket) -> Any:
-    """Tell nobody."""
+            if self.on_over is not None:
+                self.on_over(self)
