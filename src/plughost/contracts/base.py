@@ -27,6 +27,8 @@ class Channel(Word):
     STDIN = "stdin"
     STDOUT = "stdout"
     STDERR = "stderr"
+    CONTROL_OUT = "control out"  # of `sideband`: what the host tells beside stdin
+    CONTROL_IN = "control in"  # of `sideband`: what the plugin tells beside stdout and stderr
 
 
 class Rung(Word):

@@ -10,7 +10,7 @@ from ..manifest.binding import Binding
 
 
 class Process(Protocol):
-    """A started plugin: three pipes and an exit, each watched by itself.
+    """A started plugin: three pipes, or five, and an exit, each watched by itself.
 
     Nothing blocks. Exit and end of file are separate news: a dead plugin's grandchild may hold its pipes,
     and a living plugin may close them.
@@ -32,7 +32,7 @@ class Process(Protocol):
     def read(self, channel: Channel) -> bytes | None:
         """Return what there is, b"" for the end of file, or None for nothing yet."""
 
-    def write(self, data: bytes | memoryview) -> int:
+    def write(self, data: bytes | memoryview, channel: Channel = Channel.STDIN) -> int:
         """Write what fits now and return how much that was. Raises BrokenPipeError if nobody reads."""
 
     def unread(self) -> int:

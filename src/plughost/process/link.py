@@ -41,6 +41,7 @@ REST_LIMIT = 2_097_152  # bytes read after the exit: more than a pipe holds is n
 
 
 _NOTHING = memoryview(b"")
+_HEARD = (Channel.STDERR, Channel.STDOUT, Channel.CONTROL_IN)  # in the order in which the rest is heard
 
 
 class Watcher(Protocol):
@@ -56,6 +57,7 @@ class Link:
     """A running plugin, as a driver sees it."""
 
     __slots__ = (
+        "_beside",
         "_clock",
         "_ending_input",
         "_frames",
@@ -69,6 +71,7 @@ class Link:
         "_unread",
         "_watcher",
         "_writing",
+        "_writing_beside",
         "exit_status",
         "finished",
         "on_change",
@@ -108,7 +111,9 @@ class Link:
         self._pending = _NOTHING
         self._writing = False
         self._ending_input = False  # stdin is closed when all is written
-        self._open = {Channel.STDOUT, Channel.STDERR}
+        self._open = {channel for channel in _HEARD if process.fileno(channel) >= 0}
+        self._beside = _NOTHING  # what is still to be written beside stdin; stdin waits for it
+        self._writing_beside = False
         # Direction, size and beginning of each; made readable only if somebody has to read them.
         self._frames: deque[tuple[str, int, bytes]] = deque(maxlen=FRAMES_KEPT)
         self._survivors: tuple[Survivor, ...] = ()
@@ -119,6 +124,8 @@ class Link:
         self._observe(Spawned(self.process.pid, self.process.command))
         self._watcher.watch(self.process.fileno(Channel.STDOUT), self._on_stdout)
         self._watcher.watch(self.process.fileno(Channel.STDERR), self._on_stderr)
+        if Channel.CONTROL_IN in self._open:
+            self._watcher.watch(self.process.fileno(Channel.CONTROL_IN), self._on_control)
         if self.process.exit_fd is not None:
             self._watcher.watch(self.process.exit_fd, self.on_exit)
         self.pump()
@@ -131,6 +138,10 @@ class Link:
 
     def _on_stderr(self) -> None:
         self._read(Channel.STDERR)
+        self.pump()
+
+    def _on_control(self) -> None:
+        self._read(Channel.CONTROL_IN)
         self.pump()
 
     def on_writable(self) -> None:
@@ -214,9 +225,15 @@ class Link:
     def _write_out(self) -> None:
         # Some sessions hand out the next piece when one is written.
         while said := self.session.data_to_send():
-            for _channel, data in said:
-                self._pending = memoryview(bytes(self._pending) + data if self._pending else data)
-                self._flush()
+            for channel, data in said:
+                if channel is Channel.STDIN:
+                    self._pending = memoryview(bytes(self._pending) + data if self._pending else data)
+                    self._flush()
+                else:
+                    self._beside = memoryview(bytes(self._beside) + data)
+                    self._flush_beside()
+            if said[-1][0] is not Channel.STDIN:
+                self._note_beside_sent()
 
     def _obey(self, event: Event) -> None:
         if type(event) is FramePassed:  # nearly all of them: in a third of the time that `match` takes
@@ -270,8 +287,36 @@ class Link:
             self._close(channel)
             self.session.receive_eof(channel)
 
+    def _flush_beside(self) -> None:
+        """Write what goes beside stdin. Whoever does not read it any more is told by the end of what it writes."""
+        fd = self.process.fileno(Channel.CONTROL_OUT)
+        try:
+            written = self.process.write(self._beside, Channel.CONTROL_OUT) if fd >= 0 else len(self._beside)
+        except OSError:
+            self._close(Channel.CONTROL_OUT)
+            written = len(self._beside)
+        self._beside = self._beside[written:]
+        if self._beside and not self._writing_beside:
+            self._writing_beside = True
+            self._watcher.watch_writable(fd, self._on_beside_writable)
+        elif not self._beside and self._writing_beside:
+            self._writing_beside = False
+            self._watcher.unwatch_writable(fd)
+
+    def _on_beside_writable(self) -> None:
+        self._flush_beside()
+        if self._pending:
+            self._flush()
+        else:
+            self._note_beside_sent()
+        self.pump()
+
+    def _note_beside_sent(self) -> None:
+        if not self._beside and not self._pending:
+            self.session.receive_sent()
+
     def _flush(self) -> None:
-        if not self._pending:
+        if not self._pending or self._beside:
             return
         if self.process.fileno(Channel.STDIN) < 0:  # it is being brought down: nobody will read this
             self._pending = _NOTHING
@@ -321,6 +366,7 @@ class Link:
         self._note_memory()
         self._stop_writing()
         self._close(Channel.STDIN)
+        self._close(Channel.CONTROL_OUT)
         match rung:
             case Rung.CLOSE_STDIN:
                 pass
@@ -336,20 +382,20 @@ class Link:
 
     def _bury(self) -> None:
         """The process has ended: hear the rest of it, end what it left behind, and take it away."""
-        for channel in (Channel.STDERR, Channel.STDOUT):
+        for channel in _HEARD:
             heard = 0
             while heard < REST_LIMIT and (count := self._read(channel)):
                 heard += count
         held = bool(self._open)
         self._survivors = tuple(self.process.find_survivors(held=held))
-        for channel in (Channel.STDERR, Channel.STDOUT):
+        for channel in _HEARD:
             if channel in self._open:
                 self._hear(channel, b"")
         self._finish(self.process.reap())
 
     def _abandon(self) -> None:
         """Even SIGKILL did not end it in time: stop waiting, and say that its exit is unknown."""
-        for channel in (Channel.STDERR, Channel.STDOUT):
+        for channel in _HEARD:
             if channel in self._open:
                 self._hear(channel, b"")
         self._finish(ExitStatus())
@@ -358,6 +404,7 @@ class Link:
         self._ladder.end()
         self._stop_writing()
         self._close(Channel.STDIN)
+        self._close(Channel.CONTROL_OUT)
         if self.process.exit_fd is not None:
             self._watcher.unwatch(self.process.exit_fd)
         if self._peak_kib is not None:
@@ -382,6 +429,11 @@ class Link:
             self._unread = self.process.unread()  # only now: afterwards nobody can tell
             if self._writing:
                 self._stop_writing()
+        elif channel is Channel.CONTROL_OUT:
+            self._beside = _NOTHING
+            if self._writing_beside:
+                self._writing_beside = False
+                self._watcher.unwatch_writable(fd)
         else:
             self._open.discard(channel)
             self._watcher.unwatch(fd)

@@ -32,6 +32,14 @@ from .guard import Guard
 
 READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
 WIDE_PIPE = 1_048_576  # bytes; asked for when a frame does not fit the usual 64 KiB
+SIDEBAND = "sideband"  # the contract that has two pipes more
+# What the plugin reads, and what it writes.
+READ = (Channel.STDIN, Channel.CONTROL_OUT)
+WRITTEN = (Channel.STDOUT, Channel.STDERR, Channel.CONTROL_IN)
+VARIABLES = {
+    "MCP_CONSOLE_IPC_READ_FD": Channel.CONTROL_OUT,
+    "MCP_CONSOLE_IPC_WRITE_FD": Channel.CONTROL_IN,
+}
 _PEAK = re.compile(rb"^VmHWM:\s*(\d+) kB", re.M)
 _MISSING = {errno.ENOENT, errno.ENOTDIR}
 
@@ -82,13 +90,13 @@ class LocalProcess:
         except BlockingIOError:
             return None
 
-    def write(self, data: bytes | memoryview) -> int:
-        if Channel.STDIN not in self._fds:
+    def write(self, data: bytes | memoryview, channel: Channel = Channel.STDIN) -> int:
+        if channel not in self._fds:
             raise BrokenPipeError
         if len(data) > READ_SIZE:
-            self._widen()
+            self._widen(channel)
         try:
-            return os.write(self._fds[Channel.STDIN], data)
+            return os.write(self._fds[channel], data)
         except BlockingIOError:
             return 0
 
@@ -130,8 +138,8 @@ class LocalProcess:
         trace = survivors.Trace(
             self._run,
             self.pid,
-            written=self._pipe_names(Channel.STDOUT, Channel.STDERR) if held else frozenset(),
-            read=self._pipe_names(Channel.STDIN) if held else frozenset(),
+            written=self._pipe_names(*WRITTEN) if held else frozenset(),
+            read=self._pipe_names(*READ) if held else frozenset(),
             since=survivors.started_at(self.pid),
         )
         return survivors.find(trace, self._others(), end=end)
@@ -162,10 +170,10 @@ class LocalProcess:
             os.close(self.exit_fd)
             self.exit_fd = None
 
-    def _widen(self) -> None:
+    def _widen(self, channel: Channel) -> None:
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             with suppress(OSError):  # not allowed beyond the user's share: it only takes longer then
-                fcntl.fcntl(self._fds[Channel.STDIN], fcntl.F_SETPIPE_SZ, WIDE_PIPE)
+                fcntl.fcntl(self._fds[channel], fcntl.F_SETPIPE_SZ, WIDE_PIPE)
 
 
 class LocalLauncher:
@@ -205,7 +213,9 @@ class LocalLauncher:
         variables = environment.build(binding.environment, os.environ, run)
         program = command.resolve(binding, variables.get("PATH", os.defpath))
         self._open.add(run)  # before there is a process: an interrupt may come before anyone knows its number
-        start = partial(_spawn, program.words, variables, str(binding.cwd))
+        start = partial(
+            _spawn, program.words, variables, str(binding.cwd), beside=binding.contract == SIDEBAND
+        )
         try:
             pid, fds, exit_fd = (
                 start() if binding.writable is None else landlock.confined(binding.writable, start)
@@ -278,26 +288,31 @@ class LocalLauncher:
 
 
 def _spawn(
-    words: tuple[str, ...], variables: dict[str, str], cwd: str
+    words: tuple[str, ...], variables: dict[str, str], cwd: str, *, beside: bool
 ) -> tuple[int, dict[Channel, int], int | None]:
-    """Start *words* with three fresh pipes.
+    """Start *words* with three fresh pipes, or with two more *beside* them, whose numbers it finds in variables.
 
     Returns the process id, our ends, and the descriptor of its exit. Leaks nothing on failure.
     """
     opened: list[int] = []
+    theirs: dict[Channel, int] = {}
+    fds: dict[Channel, int] = {}
     try:
-        for _ in range(3):
-            opened += os.pipe()
-        stdin, stdin_ours, stdout_ours, stdout, stderr_ours, stderr = opened
+        for channel in (*READ, *WRITTEN) if beside else (Channel.STDIN, Channel.STDOUT, Channel.STDERR):
+            ends = os.pipe()
+            opened += ends
+            theirs[channel], fds[channel] = ends if channel in READ else reversed(ends)
+        extra = {name: theirs[channel] for name, channel in VARIABLES.items() if channel in theirs}
         popen = subprocess.Popen(
             words,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
+            stdin=theirs[Channel.STDIN],
+            stdout=theirs[Channel.STDOUT],
+            stderr=theirs[Channel.STDERR],
             cwd=cwd,
-            env=variables,
+            env=variables | {name: str(fd) for name, fd in extra.items()},
             start_new_session=True,
             close_fds=True,
+            pass_fds=tuple(extra.values()),
         )
         popen.returncode = 0  # ours to wait for from here on: Popen's destructor must not
         exit_fd = _open_exit(popen.pid)
@@ -305,9 +320,8 @@ def _spawn(
         for fd in opened:
             os.close(fd)
         raise
-    for fd in (stdin, stdout, stderr):
+    for fd in theirs.values():
         os.close(fd)
-    fds = {Channel.STDIN: stdin_ours, Channel.STDOUT: stdout_ours, Channel.STDERR: stderr_ours}
     for fd in fds.values():
         os.set_blocking(fd, False)
     return popen.pid, fds, exit_fd

@@ -110,8 +110,8 @@ class FakeProcess:
             os.read(self._ours[channel], 1)  # the mark that there was something
         return data
 
-    def write(self, data: bytes | memoryview) -> int:
-        if not self.stdin_open or self._status is not None:
+    def write(self, data: bytes | memoryview, channel: Channel = Channel.STDIN) -> int:
+        if channel is not Channel.STDIN or not self.stdin_open or self._status is not None:
             raise BrokenPipeError
         if not self.reads:
             taken = bytes(data[: max(0, self.stdin_holds - len(self.received))])
