@@ -19,7 +19,7 @@ ROUNDS = 15
 QUICK_ROUNDS = 2
 FEWEST_ROUNDS = 5  # for a 20th percentile to mean anything
 IDLE = 500  # plugins: what the design speaks of
-QUICK_IDLE = 40
+QUICK_IDLE = 50
 TREE = "small"
 PATIENCE_S = 5.0  # for a quiet machine before each round
 BUSY_SHARE = 0.25  # of the machine taken by others: from there on the numbers are about them
@@ -64,7 +64,7 @@ def _options() -> argparse.Namespace:
         prog="bench", description="Measure plughost beside its peers, in one run."
     )
     parser.add_argument("--rounds", type=int, help=f"rounds to measure (default: {ROUNDS})")
-    parser.add_argument("--quick", action="store_true", help="a smoke run of less than a minute")
+    parser.add_argument("--quick", action="store_true", help="a smoke run of a minute or two")
     parser.add_argument(
         "--no-peers", dest="peers", action="store_false", help="measure without installed peers"
     )
@@ -114,7 +114,7 @@ def _colophon(plan: rounds.Plan, run: rounds.Run, seconds: float) -> str:
         f"with other things (median; {max(run.busy):.0%} at worst). quiet: the 20th percentile of rounds, the 80th "
         "for rates; ratios and verdicts are of quiet values of this run. Python's garbage collector is off in "
         "hosts and clients while a job is timed, for everybody; children run as they come. Nothing is pinned "
-        "to a core.",
+        "to a core but where a table says so.",
         report.WIDTH,
     )
 

@@ -14,6 +14,7 @@ class Kind(Enum):
 
     TIMES = "at most so many times another"
     FASTER = "at least so many times faster than another"
+    LEAST = "at least so many times another"
     OVER = "at most so much more than another"
     AMOUNT = "at most so much"
 
@@ -44,6 +45,8 @@ class Target:
                 return f"≤ {self.limit:g} × {self.name}"
             case Kind.FASTER:
                 return f"≥ {self.limit:g} × faster than {self.name}"
+            case Kind.LEAST:
+                return f"≥ {self.limit:g} × {self.name}"
             case Kind.OVER:
                 return f"≤ {self.limit:g} ms over {self.name}"
             case Kind.AMOUNT:
@@ -56,11 +59,15 @@ class Target:
         reached = self._reach(value, against)
         if reached is None:
             return None
-        met = reached >= self.limit if self.kind is Kind.FASTER else reached <= self.limit
+        met = reached >= self.limit if self._is_floor else reached <= self.limit
         spelled = f"{reached:.3g}"
         return Verdict(
             reached, met, f"met: {spelled}" if met else f"missed by {self._miss(reached)}: {spelled}"
         )
+
+    @property
+    def _is_floor(self) -> bool:
+        return self.kind in (Kind.FASTER, Kind.LEAST)
 
     def _reach(self, value: float, against: float | None) -> float | None:
         if self.kind is Kind.AMOUNT:
@@ -68,7 +75,7 @@ class Target:
         if against is None:
             return None
         match self.kind:
-            case Kind.TIMES:
+            case Kind.TIMES | Kind.LEAST:
                 return value / against
             case Kind.FASTER:
                 return against / value
@@ -80,5 +87,5 @@ class Target:
     def _miss(self, reached: float) -> str:
         if self.kind is Kind.OVER:
             return f"{reached - self.limit:.3g} ms"
-        factor = self.limit / reached if self.kind is Kind.FASTER else reached / self.limit
+        factor = self.limit / reached if self._is_floor else reached / self.limit
         return f"{factor:.3g} ×"

@@ -13,6 +13,7 @@ import json
 import sys
 import types
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from typing import Any, get_args, get_origin
 import click
 import msgspec
 
+from plughost.contracts.duplex import states as duplex_states
 from plughost.contracts.envelope import states as envelope_states
 from plughost.contracts.envelope.host import VALIDATION_CPU_S, VALIDATION_MEMORY_MB, VALIDATION_S
 from plughost.contracts.execute import states as execute_states
@@ -37,6 +39,8 @@ from plughost.frontends.cli.terminal import (
 )
 from plughost.manifest import binding, envelope_manifest
 from plughost.record import schema
+from plughost.supervision import states as lifecycle
+from tools import duplex_pages
 
 REPOSITORY = Path(__file__).parents[1]
 REFERENCE = REPOSITORY / "docs" / "reference"
@@ -111,8 +115,8 @@ What a plugin itself answers as an error is none of these: it is `plughost.Remot
 | {EXIT_REMOTE_ERROR} | the plugin answered with an error of its own; `transform` did not succeed with every plugin; \
 `check` or `doctor` found something wrong; `lint` has warnings |
 | {EXIT_USAGE} | the command line itself is wrong, or its JSON is not JSON; `lint` has errors |
-| {EXIT_BINDING} | a binding, a `manifest.yml` or a `plughost.toml` is wrong, a directory or its record cannot be \
-worked on, or the input cannot be sent |
+| {EXIT_BINDING} | a binding, a `manifest.yml`, a `manifest.toml` or a `plughost.toml` is wrong, a directory or its \
+record cannot be worked on, or the input cannot be sent |
 """
 
 _LAST_STATUS = f"| {EXIT_INTERNAL} | plughost itself is at fault, or this system cannot do it |\n"
@@ -155,19 +159,51 @@ included.
 def states_page() -> str:
     """Return the state table of each contract, as a diagram and as a table."""
     head = generated(f"{CONTRACTS}/*/states.py") + _STATES_INTRODUCTION
-    tables = {"execute": execute_states, "envelope": envelope_states, "hook": hook_states}
-    return head + "".join(_states_section(contract, states) for contract, states in tables.items())
+    tables = {
+        "execute": execute_states,
+        "envelope": envelope_states,
+        "hook": hook_states,
+        "duplex": duplex_states,
+    }
+    sections = "".join(_states_section(contract, states) for contract, states in tables.items())
+    return head + sections + _lifecycle_section()
 
 
 def _states_section(contract: str, states: ModuleType) -> str:
-    arrows, rows = [f"    [*] --> {states.INITIAL.value}\n"], []
+    arrows, rows = [f"    [*] --> {_word(states.INITIAL)}\n"], []
     for (before, speaker, said), after in states.TRANSITIONS.items():
-        arrows.append(f"    {before.value} --> {after.value}: {speaker.value}, {said.value}\n")
+        arrows.append(f"    {_word(before)} --> {_word(after)}: {speaker.value}, {said.value}\n")
         rows.append(f"| {before.value} | {speaker.value} | {said.value} | {after.value} |\n")
-    arrows += [f"    {state.value} --> [*]\n" for state in states.State if state in states.FINAL]
+    arrows += [f"    {_word(state)} --> [*]\n" for state in states.State if state in states.FINAL]
     diagram = "```mermaid\nstateDiagram-v2\n" + "".join(arrows) + "```\n\n"
     table = "| state | speaker | says | next state |\n|---|---|---|---|\n" + "".join(rows)
     return f"\n## `{contract}`\n\n{diagram}{table}"
+
+
+_LIFECYCLE_INTRODUCTION = """
+## The life of a `duplex` plugin
+
+Such a plugin outlives its processes: it is `idle` without one, and each process is a conversation as above. `running`
+means that init is answered. [Long-lived plugins](../guides/long-lived-plugins.md) explains it, and `plughost simulate`
+plays it through.
+
+"""
+
+
+def _lifecycle_section() -> str:
+    """Return the states that a plugin goes through over many processes."""
+    arrows, rows = [f"    [*] --> {_word(lifecycle.INITIAL)}\n"], []
+    for (before, happening), after in lifecycle.TRANSITIONS.items():
+        arrows.append(f"    {_word(before)} --> {_word(after)}: {happening.value}\n")
+        rows.append(f"| {before.value} | {happening.value} | {after.value} |\n")
+    diagram = "```mermaid\nstateDiagram-v2\n" + "".join(arrows) + "```\n\n"
+    table = "| state | what happens | next state |\n|---|---|---|\n" + "".join(rows)
+    return _LIFECYCLE_INTRODUCTION + diagram + table
+
+
+def _word(state: Enum) -> str:
+    """Return *state* as a diagram can name it: in one word."""
+    return str(state.value).replace(" ", "_")
 
 
 # The contracts
@@ -271,6 +307,14 @@ def _manifest_row(key: str) -> str:
     return f"| `{key}` | {kind} | {default} | {meaning} |\n"
 
 
+# The manifest of a duplex plugin
+
+
+def manifest_toml_page() -> str:
+    """Return the keys of manifest.toml and narrow.toml."""
+    return generated("src/plughost/manifest/duplex_manifest.py") + duplex_pages.manifest_page()
+
+
 # The record
 
 
@@ -283,7 +327,8 @@ def record_schema() -> str:
 
 _MEANINGS = {
     "plugin.name": "the plugin's own name; its handshake must say the same",
-    "plugin.contract": "`execute` or `hook`; for `envelope` there is [manifest.yml](manifest-yml.md)",
+    "plugin.contract": "`execute` or `hook`; for `envelope` there is [manifest.yml](manifest-yml.md), "
+    "for `duplex` [manifest.toml](manifest-toml.md)",
     "plugin.command": "the program and its arguments, never a shell line; see [below](#command)",
     "plugin.cwd": "the directory it runs in, relative to this file",
     "plugin.description": "one line for people",
@@ -392,7 +437,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "creation-entry.schema.json": record_schema,
     "failures.md": failures_page,
+    "manifest-toml.md": manifest_toml_page,
     "manifest-yml.md": manifest_page,
+    "spec-duplex.md": partial(spec_page, "duplex"),
     "spec-envelope.md": partial(spec_page, "envelope"),
     "spec-execute.md": partial(spec_page, "execute"),
     "spec-hook.md": partial(spec_page, "hook"),

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from ..pinning import PLACES
 from ..section import Section
-from . import big_tree, cold, crowd, envelope, framing, hook, languages, long_lived, warm
+from . import (
+    big_tree,
+    cold,
+    crowd,
+    envelope,
+    framing,
+    hook,
+    languages,
+    long_calls,
+    long_crowd,
+    long_pressure,
+    warm,
+)
 
 
 def sections(idle: int, tree: big_tree.Size) -> list[Section]:
@@ -25,5 +38,11 @@ def sections(idle: int, tree: big_tree.Size) -> list[Section]:
         hook.sizes(),
         hook.start(),
         hook.parallel(),
-        long_lived.calls(),
+        *map(long_calls.sequential, PLACES),
+        long_calls.pipelined(),
+        long_calls.reverse(),
+        long_crowd.fan_out(idle),
+        long_pressure.keys(),
+        long_pressure.frames(),
+        long_crowd.idle_plugins(idle),
     ]

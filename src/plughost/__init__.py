@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from . import blocking as blocking
     from .autopsy import Autopsy as Autopsy
     from .autopsy import ExitStatus as ExitStatus
+    from .contracts.duplex.keys import KeyCode as KeyCode
+    from .contracts.duplex.keys import KeyEvent as KeyEvent
     from .contracts.execute.host import Result as Result
     from .contracts.execute.messages import Manifest as Manifest
     from .errors import FragmentError as FragmentError
@@ -42,6 +44,12 @@ if TYPE_CHECKING:
     from .failures import ToolNotExposed as ToolNotExposed
     from .host.asyncio_host import Host as Host
     from .host.asyncio_host import Plugin as Plugin
+    from .host.duplex.asyncio_fleet import AsyncDuplexPlugin as AsyncDuplexPlugin
+    from .host.duplex.asyncio_fleet import AsyncFleet as AsyncFleet
+    from .host.duplex.blocking_fleet import BlockingDuplexPlugin as BlockingDuplexPlugin
+    from .host.duplex.blocking_fleet import BlockingFleet as BlockingFleet
+    from .host.duplex.deliveries import Snapshot as Snapshot
+    from .host.duplex.status import Status as Status
     from .host.envelope.options import PassResult as PassResult
     from .host.envelope.options import Question as Question
     from .host.events import Event as Event
@@ -52,6 +60,8 @@ if TYPE_CHECKING:
     from .manifest.binding import Binding as Binding
     from .manifest.binding import HookLimits as HookLimits
     from .manifest.binding import Limits as Limits
+    from .manifest.duplex_limits import DuplexLimits as DuplexLimits
+    from .manifest.duplex_narrowing import Narrowing as Narrowing
     from .record.schema import Applied as Applied
 
 __version__ = "0.1.0"
@@ -59,6 +69,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "blocking": ("blocking",),
     "autopsy": ("Autopsy", "ExitStatus"),
+    "contracts.duplex.keys": ("KeyCode", "KeyEvent"),
     "contracts.execute.host": ("Result",),
     "contracts.execute.messages": ("Manifest",),
     "errors": (
@@ -88,11 +99,17 @@ _HOMES = {
         "ToolNotExposed",
     ),
     "host.asyncio_host": ("Host", "Plugin"),
+    "host.duplex.asyncio_fleet": ("AsyncDuplexPlugin", "AsyncFleet"),
+    "host.duplex.blocking_fleet": ("BlockingDuplexPlugin", "BlockingFleet"),
+    "host.duplex.deliveries": ("Snapshot",),
+    "host.duplex.status": ("Status",),
     "host.envelope.options": ("PassResult", "Question"),
     "host.events": ("Event",),
     "host.hook.generation": ("Finding", "Generation"),
     "host.hook.providers": ("AsyncProvider", "BlockingProvider"),
     "manifest.binding": ("Binding", "HookLimits", "Limits"),
+    "manifest.duplex_limits": ("DuplexLimits",),
+    "manifest.duplex_narrowing": ("Narrowing",),
     "record.schema": ("Applied",),
 }
 

@@ -114,6 +114,7 @@ PUBLIC = (
     "plughost",
     "plughost.blocking",
     "plughost.testkit",
+    "plughost_sdk.duplex",
     "plughost_sdk.envelope",
     "plughost_sdk.execute",
     "plughost_sdk.hook",

@@ -51,14 +51,18 @@ def test_an_unknown_command_names_those_there_are(run: Run) -> None:
     assert "call" in ran.stderr
 
 
-def test_demo_runs_the_bundled_plugins_and_shows_a_generated_workflow(run: Run) -> None:
+def test_demo_runs_the_bundled_plugins_and_shows_a_generated_workflow_and_a_screen(run: Run) -> None:
     ran = run("demo")
     assert ran.status == 0
     assert "Hello Ada" in ran.stdout
+    assert "  | " in ran.stdout
     shown = run("demo", "--json").json["contracts"]
     assert shown["execute"]["output"] == {"text": "Hello Ada"}
     assert shown["hook"]["up_to_date"] is True
     assert "on" in YAML(typ="safe", pure=True).load(shown["hook"]["workflow"])
+    assert shown["duplex"]["exit_code"] == 0
+    assert "weather-map" in shown["duplex"]["stdout"]
+    assert "2026-01-01" in shown["duplex"]["screen"]
 
 
 def test_call_prints_the_output(run: Run, greeter: Path) -> None:

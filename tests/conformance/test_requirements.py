@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 
 import plughost
-from plughost.conformance.canaries import envelope, execute, hook
+from plughost.conformance.canaries import duplex, envelope, execute, hook
 from plughost.conformance.requirements import Requirement, requirements
 from plughost.manifest.binding import CONTRACTS
 
 TESTS = Path(__file__).parent.parent
 CLAUSES = {contract: requirements(contract) for contract in CONTRACTS}
-CANARIES = {"execute": execute.FAULTS, "envelope": envelope.FAULTS, "hook": hook.FAULTS}
+CANARIES = {
+    "execute": execute.FAULTS,
+    "envelope": envelope.FAULTS,
+    "hook": hook.FAULTS,
+    "duplex": duplex.FAULTS,
+}
 _MARK = re.compile(r"mark\.requirement\(([^)]*)\)")
 
 each_contract = pytest.mark.parametrize("contract", CONTRACTS)

@@ -23,7 +23,7 @@ from sybil import Document, Example, Region
 from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 
-from plughost.manifest import binding, document, project
+from plughost.manifest import binding, document, duplex_manifest, duplex_narrowing, project
 from tests.docs import terminal
 
 REPOSITORY = Path(__file__).parents[2]
@@ -73,7 +73,11 @@ class Reader:
         path = self.directory / example.region.lexemes["argument"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(example.parsed, encoding="utf-8")
-        if path.suffix == ".toml":
+        if example.parsed.startswith("#!"):
+            path.chmod(0o755)  # a program, which its author would make executable
+        if path.name == duplex_narrowing.FILE_NAME:
+            duplex_narrowing.parse(example.parsed)
+        elif path.suffix == ".toml":
             self._parse_toml(example)
 
     def _type(self, example: Example) -> str:
@@ -101,8 +105,11 @@ class Reader:
         json.loads(example.parsed)
 
     def _parse_toml(self, example: Example) -> None:
-        keys = tomllib.loads(example.parsed).keys()
-        if keys & {"plugins", "directories"}:
+        found = tomllib.loads(example.parsed)
+        keys = found.keys()
+        if "abi_version" in found.get("plugin", {}):
+            duplex_manifest.parse(example.parsed, self.directory / found["plugin"]["name"])
+        elif keys & {"plugins", "directories"}:
             document.parse(example.parsed, "the page", project._Project)
         else:
             whole = example.parsed if "plugin" in keys else _SOME_PLUGIN + example.parsed

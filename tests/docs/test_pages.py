@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from plughost_sdk import execute, hook
+from plughost_sdk import duplex, execute, hook
 
 import plughost
 from plughost import testkit
@@ -80,7 +80,7 @@ def test_every_name_of_the_testkit_is_on_its_page(name):
     assert re.search(rf"\b{name}\b", (DOCS / "reference" / "testkit.md").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", [*execute.__all__, *hook.__all__])
+@pytest.mark.parametrize("name", [*duplex.__all__, *execute.__all__, *hook.__all__])
 def test_every_name_of_the_sdk_is_on_its_page(name):
     assert re.search(rf"\b{name}\b", (DOCS / "reference" / "sdk.md").read_text(encoding="utf-8"))
 

@@ -7,6 +7,7 @@ import pytest
 from plughost.errors import ManifestError
 from plughost.manifest import binding
 from plughost.manifest.binding import CONTRACTS, Environment, ExecuteOptions, Limits
+from plughost.manifest.duplex_limits import DuplexLimits
 
 HERE = Path("/plugins/greeter")
 PLUGIN = {"name": '"greeter"', "contract": '"execute"', "command": '["python", "greeter.py"]'}
@@ -74,9 +75,18 @@ def test_an_absolute_working_directory_stays_where_it_is():
     assert parse(plugin_table(cwd='"/srv"')).cwd == Path("/srv")
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize("contract", [each for each in CONTRACTS if each != "duplex"])
 def test_every_contract_can_be_bound(contract):
     assert parse(plugin_table(contract=f'"{contract}"')).contract == contract
+
+
+def test_a_duplex_plugin_is_bound_by_its_own_manifest_or_as_a_bare_command():
+    with pytest.raises(ManifestError) as raised:
+        parse(plugin_table(contract='"duplex"'))
+    assert raised.value.key == "plugin.contract"
+    assert "manifest.toml" in raised.value.remedy
+    bare = binding.of_command("duplex", ["./plugin"])
+    assert (bare.contract, bare.limits) == ("duplex", DuplexLimits())
 
 
 @pytest.mark.parametrize(

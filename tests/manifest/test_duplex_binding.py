@@ -57,6 +57,7 @@ def test_what_is_taken_away_is_gone_and_the_rest_stays():
     assert left.granted() == ("read_sessions", "network")
 
 
+@pytest.mark.requirement("duplex:manifest:narrowed")
 def test_a_binding_cannot_be_made_with_more_than_the_manifest_asks_for():
     with pytest.raises(ManifestError) as caught:
         bind(MANIFEST, Narrowing(capabilities={"spawn_subprocess": True}))

@@ -85,6 +85,7 @@ def refused(text, directory=HERE):
     return caught.value
 
 
+@pytest.mark.requirement("duplex:manifest:schema")
 def test_three_keys_are_enough():
     assert parse() == DuplexManifest("burndown", "2.0.0", 2, HERE)
     assert parse().lifecycle == Lifecycle("lazy", 600, True)
@@ -191,6 +192,7 @@ def test_a_file_is_read_from_its_directory(tmp_path, monkeypatch):
         assert duplex_manifest.read(Path(path)).directory == directory
 
 
+@pytest.mark.requirement("duplex:manifest:schema")
 def test_an_error_names_the_file_and_the_key(tmp_path):
     directory = tmp_path / "burndown"
     directory.mkdir()

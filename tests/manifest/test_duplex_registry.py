@@ -64,6 +64,7 @@ def test_a_root_that_cannot_be_listed_is_a_rejection_and_hides_no_other(tmp_path
     assert [rejection.path.name for rejection in registry.rejected] == ["file", "nul\0"]
 
 
+@pytest.mark.requirement("duplex:manifest:apart")
 def test_a_bad_manifest_hides_no_other_and_each_has_its_reason(tmp_path, put):
     put("root/a")
     put("root/z")
@@ -135,6 +136,7 @@ def test_a_plugin_whose_program_is_missing_or_cannot_be_executed_is_refused(tmp_
     assert sources == {name: str(tmp_path / "root" / name / name) for name in ("none", "plain", "folder")}
 
 
+@pytest.mark.requirement("duplex:manifest:apart")
 def test_two_plugins_of_one_name_are_both_refused_and_each_names_the_other(tmp_path, put):
     places = [put("one/twin"), put("two/twin"), put("three/twin")]
     put("two/a")
@@ -176,6 +178,7 @@ def test_a_link_may_lead_to_another_place_of_its_root(tmp_path, put):
     assert registry.find("a").manifest.directory == tmp_path / "root/a"
 
 
+@pytest.mark.requirement("duplex:manifest:apart")
 def test_a_link_that_leads_out_of_its_root_or_nowhere_is_refused(tmp_path, put):
     put("root/a")
     put("rooted/b")  # whose path begins with the root's, as text
@@ -228,6 +231,7 @@ def test_a_narrowing_given_in_code_takes_the_place_of_the_file(tmp_path, put):
     assert registry.find("b").capabilities.granted() == ("event_bus", "network")
 
 
+@pytest.mark.requirement("duplex:manifest:narrowed")
 def test_a_narrowing_that_is_wrong_or_would_widen_refuses_its_plugin_only(tmp_path, put):
     put("root/a")
     (put("root/wide") / "narrow.toml").write_text("[capabilities]\nnetwork = true\n")

@@ -4,6 +4,7 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ manifests = st.builds(
 )
 
 
+@pytest.mark.requirement("duplex:manifest:schema")
 @settings(max_examples=25)
 @given(manifests)
 def test_a_manifest_that_is_written_and_read_is_the_same(manifest):

@@ -201,3 +201,103 @@ def test_a_broken_plugin_takes_nobody_s_place(tmp_path: Path) -> None:
     used = project.load(tmp_path).find("stamper")
     assert used is not None
     assert used.path == tmp_path / "bundled/stamper"
+
+
+DUPLEX = '[plugin]\nname = "{name}"\nversion = "1.0.0"\nabi_version = 2\n'
+
+
+@pytest.fixture
+def put_duplex(tmp_path):
+    """Return a function that writes a `duplex` plugin, and returns its directory."""
+
+    def put(where, text=None, *, program=True):
+        directory = tmp_path / where
+        directory.mkdir(parents=True)
+        (directory / "manifest.toml").write_text(DUPLEX.format(name=directory.name) if text is None else text)
+        if program:
+            (directory / directory.name).touch(mode=0o755)
+        return directory
+
+    return put
+
+
+def test_a_duplex_plugin_is_found_by_its_manifest(tmp_path, put_project, put_duplex):
+    directory = put_duplex("there/board")
+    put_project('[plugins]\nboard = "there/board"\n')
+    (entry,) = project.load(tmp_path).entries
+    assert (entry.name, entry.path, entry.problem) == ("board", directory, None)
+    assert (entry.binding.contract, entry.binding.command) == ("duplex", ("./board",))
+    assert entry.duplex.manifest.version == "1.0.0"
+
+
+@pytest.mark.parametrize("word", ["board", "there/board", "there/board/manifest.toml"])
+def test_a_duplex_plugin_is_meant_by_its_name_its_directory_or_its_manifest(
+    word, tmp_path, put_project, put_duplex
+):
+    put_duplex("there/board")
+    put_project('[plugins]\nboard = "there/board/manifest.toml"\n')
+    assert project.resolve(word, tmp_path).contract == "duplex"
+    assert project.resolve_duplex(word, tmp_path).name == "board"
+
+
+def test_a_project_calls_a_duplex_plugin_by_its_own_name_only(tmp_path, put_project, put_duplex):
+    put_duplex("there/board")
+    put_project('[plugins]\nplank = "there/board"\n')
+    (entry,) = project.load(tmp_path).entries
+    assert (entry.name, entry.binding, entry.error.key) == ("plank", None, "plugin.name")
+    with pytest.raises(ManifestError) as raised:
+        project.resolve("plank", tmp_path)
+    assert "board" in raised.value.remedy
+
+
+def test_a_scan_returns_duplex_plugins_among_the_others_and_those_that_were_meant_as_such(
+    tmp_path, put_plugin, put_duplex
+):
+    put_plugin("b")
+    put_duplex("a")
+    put_duplex("c", "nonsense")
+    put_duplex("d", program=False)
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e/e").touch(mode=0o755)
+    found = {entry.name: entry for entry in project.scan(tmp_path)}
+    assert list(found) == ["a", "b", "c", "d", "e"]
+    assert [name for name, entry in found.items() if entry.problem] == ["c", "d", "e"]
+    assert found["a"].path == tmp_path / "a"
+
+
+def test_where_no_duplex_plugin_is_a_program_in_a_directory_of_its_name_is_none(tmp_path, put_plugin):
+    put_plugin("b")
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e/e").touch(mode=0o755)
+    assert [entry.name for entry in project.scan(tmp_path)] == ["b"]
+
+
+@pytest.mark.parametrize("other", ["plugin.toml", "manifest.yml"])
+def test_the_binding_of_another_contract_goes_first(other, tmp_path, put_duplex):
+    directory = put_duplex("a")
+    (directory / other).write_text("nonsense")
+    (entry,) = project.scan(tmp_path)
+    assert entry.duplex is None
+    assert other in entry.error.source
+
+
+def test_two_duplex_plugins_of_one_name_are_both_refused(tmp_path, put_project, put_duplex):
+    for where in ("one/same", "two/same", "two/other"):
+        put_duplex(where)
+    put_project('directories = ["one", "two"]')
+    found = project.load(tmp_path)
+    problems = [entry for entry in found.entries if entry.problem]
+    assert [entry.name for entry in problems] == ["same", "same"]
+    assert all(entry.binding is None and entry.duplex is None for entry in problems)
+    assert found.find("other").problem is None
+    with pytest.raises(ManifestError) as raised:
+        project.resolve("same", tmp_path)
+    assert raised.value.key == "plugin.name"
+
+
+def test_the_same_duplex_plugin_named_twice_is_one(tmp_path, put_project, put_duplex):
+    put_duplex("one/same")
+    put_project('directories = ["one"]\n[plugins]\nsame = "one/same"\n')
+    found = project.load(tmp_path)
+    assert [entry.problem for entry in found.entries] == [None, None]
+    assert found.find("same").duplex is not None

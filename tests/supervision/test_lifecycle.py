@@ -467,6 +467,77 @@ def test_a_request_during_the_goodbye_starts_the_next_process_after_it() -> None
     assert life.exited(601.0, ZERO) == (Spawn(),)
 
 
+# It is stopped
+
+
+def test_a_stopped_plugin_is_brought_down_and_waits_for_demand_whatever_its_policy() -> None:
+    life = running(EAGER)
+    assert life.stop(1.0) == (BeginShutdown(StopReason.STOPPED),)
+    assert life.state is State.SHUTTING_DOWN
+    assert life.exited(2.0, KILLED, during_shutdown=True) == ()
+    assert (life.state, life.failures, life.next_deadline()) == (State.IDLE, (), None)
+    assert life.tick(1000.0) == ()
+    assert life.wanted(1000.0) == (Spawn(),)
+
+
+def test_an_eager_plugin_that_is_stopped_before_its_start_is_not_started() -> None:
+    life = Lifecycle(EAGER)
+    assert life.stop(0.0) == ()
+    assert (life.next_deadline(), life.tick(1.0)) == (None, ())
+
+
+def test_one_that_is_stopped_before_init_is_answered_has_not_failed() -> None:
+    life = spawning()
+    life.spawned(0.0)
+    assert life.stop(0.1) == (BeginShutdown(StopReason.STOPPED),)
+    life.init_done(0.2)
+    assert life.state is State.SHUTTING_DOWN
+    assert life.exited(0.3, KILLED, during_shutdown=True) == ()
+    assert (life.state, life.failures) == (State.IDLE, ())
+
+
+def test_one_that_is_stopped_while_it_is_launched_goes_as_soon_as_it_is_there() -> None:
+    life = spawning()
+    assert life.stop(0.1) == ()
+    assert [type(action) for action in life.spawned(0.2)] == [BeginShutdown]
+    life.exited(0.3, ZERO, during_shutdown=True)
+    assert life.state is State.IDLE
+
+
+def test_stopping_ends_a_backoff_and_forgets_whoever_waits_but_not_the_failures() -> None:
+    life = backoff(EAGER)
+    life.wanted(0.1)
+    assert life.stop(0.2) == ()
+    assert (life.state, life.attempt, len(life.failures)) == (State.IDLE, 1, 1)
+    assert (life.next_deadline(), life.tick(100.0)) == (None, ())
+
+
+def test_stopping_during_a_backoff_waits_for_a_process_on_its_way_out() -> None:
+    life = spawning()
+    life.spawned(0.0)
+    life.init_failed(0.0)
+    assert life.stop(0.5) == ()
+    assert life.state is State.SHUTTING_DOWN
+    assert life.exited(5.0, KILLED) == ()
+    assert life.state is State.IDLE
+
+
+@pytest.mark.parametrize("make", [Lifecycle, quarantined], ids=["idle", "quarantined"])
+def test_stopping_what_does_not_run_changes_nothing(make: Callable[..., Lifecycle]) -> None:
+    life = make(LAZY)
+    before = life.state
+    assert life.stop(100.0) == ()
+    assert (life.state, life.next_deadline()) == (before, None)
+
+
+def test_a_request_after_a_stop_waits_for_the_exit() -> None:
+    life = running()
+    life.stop(1.0)
+    assert life.stop(1.1) == ()
+    assert life.wanted(1.2) == ()
+    assert life.exited(2.0, ZERO, during_shutdown=True) == (Spawn(),)
+
+
 # The host closes
 
 

@@ -94,5 +94,10 @@ def test_assert_conforms_passes_a_good_plugin_and_names_what_a_bad_one_breaks(gr
         assert_conforms(bad)
 
 
+def test_assert_conforms_names_what_a_bad_duplex_plugin_breaks() -> None:
+    with pytest.raises(AssertionError, match="duplex:framing"):
+        assert_conforms(of_command("duplex", ["printf", "hello"]))
+
+
 def test_the_host_fixture_is_there_without_asking(plughost_host: blocking.Host, greeter: Path) -> None:
     assert plughost_host.add(greeter).call("greet", {"name": "Ada"}) == {"text": "Hello Ada"}

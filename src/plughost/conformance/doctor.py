@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..contracts.execute.messages import HandshakeRequest
@@ -61,6 +62,9 @@ def examine(binding: Binding) -> Iterator[Finding]:
         if binding.contract == "hook":
             yield from _hook(binding, launcher) if not script else ()
             return
+        if binding.contract == "duplex":
+            yield from _duplex(binding, launcher) if not script else ()
+            return
         behaviour = list(_behaviour(binding, launcher))
         yield from behaviour
     finally:
@@ -81,6 +85,12 @@ def _hook(binding: Binding, launcher: LocalLauncher) -> Iterator[Finding]:
     yield from hook_doctor.examine(binding, launcher)
 
 
+def _duplex(binding: Binding, launcher: LocalLauncher) -> Iterator[Finding]:
+    from . import duplex_doctor  # it needs what is defined here
+
+    yield from duplex_doctor.examine(binding, launcher)
+
+
 def system() -> Iterator[Finding]:
     """Yield what this system can and cannot do for plugins."""
     yield Finding(True, f"Python {sys.version.split()[0]} on {sys.platform}")
@@ -97,6 +107,14 @@ def system() -> Iterator[Finding]:
     else:
         yield Finding(
             True, "workers of the envelope contract can write elsewhere: this kernel lacks Landlock 3"
+        )
+    if find_spec("textual") is not None:
+        yield Finding(True, "screens of duplex plugins can be shown in the terminal")
+    else:
+        yield Finding(
+            True,
+            "screens of duplex plugins can only be printed (plughost screen --once): textual is not installed",
+            "pip install 'plughost[tui]'",
         )
     if shutil.which("prlimit", path=os.defpath):
         yield Finding(True, "limits for programs that are not Python are set by prlimit(1)")
@@ -136,7 +154,7 @@ def _script(binding: Binding) -> Iterator[Finding]:
     if binding.command[0] not in command.PYTHON_WORDS or len(binding.command) < 2:
         return
     script = binding.directory / binding.command[1]
-    if script.suffix != ".py":
+    if script.suffix != ".py" and binding.command[1] != binding.name:  # a duplex plugin's program is named so
         return
     problem = syntax_problem(script)
     if problem is not None:

@@ -19,7 +19,7 @@ from ..errors import ManifestError
 from . import document
 
 FILE_NAME = "plugin.toml"
-CONTRACTS = ("execute", "envelope", "hook")  # those that this version speaks
+CONTRACTS = ("execute", "envelope", "hook", "duplex")  # those that this version speaks
 COMMAND_LINE = "(command line)"
 IN_CODE = "(given in code)"
 USUAL_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ")
@@ -100,8 +100,14 @@ class Binding(Struct, frozen=True):
     )
 
     def __post_init__(self) -> None:
-        if self.contract == "hook" and self.limits is _USUAL:  # nobody has said anything about limits
+        if self.limits is not _USUAL:
+            return
+        if self.contract == "hook":  # nobody has said anything about limits
             msgspec.structs.force_setattr(self, "limits", HookLimits())
+        elif self.contract == "duplex":
+            from .duplex_limits import DuplexLimits  # which are made of those here
+
+            msgspec.structs.force_setattr(self, "limits", DuplexLimits())
 
     @property
     def reference(self) -> str:
@@ -197,6 +203,9 @@ def _bind(found: _Document, directory: Path, source: str) -> Binding:
         hook=found.hook,
     )
     check(binding)
+    if binding.contract == "duplex":
+        remedy = "Put a manifest.toml here instead, and a narrow.toml for what the host has to say"
+        raise ManifestError(source, "plugin.contract", "a duplex plugin describes itself", remedy)
     return binding
 
 

@@ -6,6 +6,7 @@ none takes whatever the host gives: older ones have no such list.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..messages.quoting import listed, quote
 from .duplex_manifest import ConfigEntry, DuplexManifest
 
 TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
+_WHOLE = re.compile("(-?[0-9]{1,18})?")  # `int` would take `1_0`, blanks and the digits of other scripts
 
 
 def resolve(manifest: DuplexManifest, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -61,12 +63,9 @@ def _value(entry: ConfigEntry, said: Any) -> Any:
             word = said.strip().lower() if isinstance(said, str) else None
             return True if word in TRUE else False if word in FALSE else None
         case "int":
-            if isinstance(said, bool):
-                return None
-            try:
-                return int(said or 0) if isinstance(said, int | str) else None
-            except ValueError:
-                return None
+            if isinstance(said, int) and not isinstance(said, bool):
+                return said
+            return int(said or 0) if isinstance(said, str) and _WHOLE.fullmatch(said) else None
         case "enum":
             if said == "" and entry.choices:
                 return entry.choices[0]

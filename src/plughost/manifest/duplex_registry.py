@@ -88,7 +88,7 @@ def discover(
         by_name.setdefault(binding.name, []).append(binding)
     for same in by_name.values():
         if len(same) > 1:
-            rejected += [_duplicate(binding, same) for binding in same]
+            rejected += [duplicate(binding, same) for binding in same]
     loaded = [same[0] for name, same in sorted(by_name.items()) if len(same) == 1]
     return DuplexRegistry(tuple(loaded), tuple(sorted(rejected, key=lambda each: each.path)))
 
@@ -158,7 +158,8 @@ def _check_program(path: Path) -> None:
         )
 
 
-def _duplicate(binding: DuplexBinding, same: list[DuplexBinding]) -> Rejection:
+def duplicate(binding: DuplexBinding, same: Sequence[DuplexBinding]) -> Rejection:
+    """Return *binding* as one that shares its name with the others among *same*."""
     directory = binding.manifest.directory
     others = [str(each.manifest.directory) for each in same if each is not binding]
     problem = f"{quote(binding.name)} is also the name of the plugin at {', '.join(map(one_line, others))}"

@@ -1,6 +1,7 @@
 """`plughost.toml`: the plugins a project knows by name. Turns a name, path or directory into a binding.
 
-One broken binding never hides the others: `entries` returns a reason for each one it rejects.
+One broken binding never hides the others: `entries` returns a reason for each one it rejects. Of two plugins that share
+a name the later one is used, but of the contract `duplex` neither is: those know each other by their names.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..errors import ManifestError
-from . import binding, document, envelope_binding, envelope_manifest
+from . import binding, document, duplex_manifest, duplex_registry, envelope_binding, envelope_manifest
 from .binding import Binding
+from .duplex_binding import DuplexBinding
 from .envelope_manifest import EnvelopeManifest
 
 FILE_NAME = "plughost.toml"
@@ -31,8 +33,13 @@ class Entry:
     name: str
     path: Path
     binding: Binding | None
-    problem: str | None = None
+    error: ManifestError | None = None
     shadowed_by: Path | None = None  # a plugin of the same name in a later directory, which is used instead
+    duplex: DuplexBinding | None = None  # what *binding* was made of, if it is of that contract
+
+    @property
+    def problem(self) -> str | None:
+        return None if self.error is None else str(self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ def load(start: Path) -> Project:
     named = [_entry(name, file.parent / path) for name, path in found.plugins.items()]
     for directory in found.directories:
         named = _overlaid(named, scan(file.parent / directory), kept=set(found.plugins))
-    return Project(file, tuple(named))
+    return Project(file, tuple(_without_duplicates(named)))
 
 
 def _overlaid(named: list[Entry], later: list[Entry], kept: set[str]) -> list[Entry]:
@@ -80,27 +87,72 @@ def _overlaid(named: list[Entry], later: list[Entry], kept: set[str]) -> list[En
     return [*first, *(replace(each, shadowed_by=taken.get(each.name)) for each in later)]
 
 
+def _without_duplicates(entries: list[Entry]) -> list[Entry]:
+    """Refuse every `duplex` plugin whose name another one in another place has, as a fleet of them would."""
+    places: dict[str, set[Path]] = {}
+    for each in entries:
+        if each.duplex is not None:
+            places.setdefault(each.name, set()).add(Path(os.path.realpath(each.path)))
+    return [
+        _refused(each, entries) if each.duplex is not None and len(places[each.name]) > 1 else each
+        for each in entries
+    ]
+
+
+def _refused(entry: Entry, entries: list[Entry]) -> Entry:
+    same = [each.duplex for each in entries if each.duplex is not None and each.name == entry.name]
+    assert entry.duplex is not None
+    error = duplex_registry.duplicate(entry.duplex, same).error
+    return Entry(entry.name, entry.path, None, error)
+
+
 def scan(directory: Path) -> list[Entry]:
-    """Return an entry for each directory below *directory* that holds a binding, by name."""
+    """Return an entry for each directory below *directory* that holds a plugin, by name.
+
+    Raises ManifestError if it cannot be listed.
+    """
     try:
         files = [
             *directory.glob(f"*/{binding.FILE_NAME}"),
             *directory.glob(f"*/{envelope_manifest.FILE_NAME}"),
         ]
+        is_of_duplex = any(True for _ in directory.glob(f"*/{duplex_manifest.FILE_NAME}"))
     except (OSError, ValueError) as error:
         raise ManifestError(str(directory), "", f"cannot be listed: {error}", "Check the path") from error
-    return [_entry("", found) for found in sorted({file.parent for file in files})]
+    bound = {file.parent for file in files}
+    entries = [_entry("", found) for found in bound]
+    if is_of_duplex:  # only then: elsewhere, a directory that holds a file of its name is nobody's plugin
+        found = duplex_registry.discover(directory)
+        duplex = [_duplex_entry(each, directory / each.name) for each in found.loaded]
+        duplex += [Entry(each.name, each.path, None, each.error) for each in found.rejected]
+        entries += [each for each in duplex if each.path not in bound]
+    return sorted(entries, key=lambda each: each.path)
 
 
 def read(path: Path) -> Binding:
-    """Return the binding at *path*: a `plugin.toml`, or a directory with one or with a `manifest.yml`.
+    """Return the binding at *path*: a `plugin.toml`, or a directory with one or with a plugin's own manifest.
 
     Raises ManifestError.
     """
+    if _is_duplex(path):
+        return _load_duplex(path).process()
     bound = os.path.lexists(path / binding.FILE_NAME)
     if os.path.isdir(path) and not bound and os.path.lexists(path / envelope_manifest.FILE_NAME):
         return envelope_binding.bind(envelope_manifest.read(path))
     return binding.read(path)
+
+
+def _is_duplex(path: Path) -> bool:
+    """Tell whether *path* is a `duplex` plugin's manifest, or a directory that no other contract has."""
+    if not os.path.isdir(path):
+        return path.name == duplex_manifest.FILE_NAME and os.path.isfile(path)
+    others = (binding.FILE_NAME, envelope_manifest.FILE_NAME)
+    is_other = any(os.path.lexists(path / name) for name in others)
+    return not is_other and os.path.lexists(path / duplex_manifest.FILE_NAME)
+
+
+def _load_duplex(path: Path) -> DuplexBinding:
+    return duplex_registry.load(path if os.path.isdir(path) else path.parent)
 
 
 def resolve(plugin: str, start: Path) -> Binding:
@@ -109,8 +161,9 @@ def resolve(plugin: str, start: Path) -> Binding:
     if os.path.isdir(path) or os.path.isfile(path):  # pathlib's own raise for what cannot be looked at
         return read(path)
     entry = _named(plugin, start)
-    if entry.binding is None:
-        return read(entry.path)  # raises the reason again, whole
+    if entry.error is not None:
+        raise entry.error
+    assert entry.binding is not None
     return entry.binding
 
 
@@ -118,6 +171,12 @@ def resolve_envelope(plugin: str, start: Path) -> EnvelopeManifest:
     """Return the `envelope` plugin that *plugin* means: its directory, or a name. Raises ManifestError."""
     path = start / plugin
     return envelope_manifest.read(path if os.path.isdir(path) else _named(plugin, start).path)
+
+
+def resolve_duplex(plugin: str, start: Path) -> DuplexBinding:
+    """Return the `duplex` plugin that *plugin* means: its directory, its manifest, or a name. Raises ManifestError."""
+    path = start / plugin
+    return _load_duplex(path if os.path.exists(path) else _named(plugin, start).path)
 
 
 def _named(name: str, start: Path) -> Entry:
@@ -137,7 +196,18 @@ def _named(name: str, start: Path) -> Entry:
 def _entry(name: str, path: Path) -> Entry:
     """Return the plugin at *path* under *name*; without one it is the directory's, or its own manifest's."""
     try:
+        if _is_duplex(path):
+            return _duplex_entry(_load_duplex(path), path if os.path.isdir(path) else path.parent, name)
         found = read(path)
     except ManifestError as error:
-        return Entry(name or path.name, path, None, str(error))
+        return Entry(name or path.name, path, None, error)
     return Entry(name or (found.name if found.contract == "envelope" else path.name), path, found)
+
+
+def _duplex_entry(found: DuplexBinding, path: Path, name: str = "") -> Entry:
+    """Return *found* at *path*. Raises ManifestError for another *name* than its own: it has one for all."""
+    if name not in ("", found.name):
+        problem = f"this is the plugin {found.name}, which others know by that name"
+        remedy = f"Write {found.name} instead of {name} in {FILE_NAME}"
+        raise ManifestError(str(found.manifest.file), "plugin.name", problem, remedy)
+    return Entry(found.name, path, found.process(), duplex=found)

@@ -46,7 +46,16 @@ class Decoder(Generic[T]):
         except (RecursionError, MemoryError, ValueError, OverflowError) as error:
             raise RemoteProtocolError(f"{self.what}: cannot be decoded ({error})") from error
 
-    def _decode(self, frame: bytes) -> T:
+    def decode_part(self, part: msgspec.Raw) -> T:
+        """Return the message in *part* of a frame that was decoded before, and so is neither too deep nor broken."""
+        try:
+            return self._decoder.decode(part) if len(memoryview(part)) < LARGE_FRAME else self._decode(part)
+        except msgspec.MsgspecError as error:
+            raise RemoteProtocolError(f"{self.what}: {error}") from error
+        except (RecursionError, MemoryError, ValueError, OverflowError) as error:
+            raise RemoteProtocolError(f"{self.what}: cannot be decoded ({error})") from error
+
+    def _decode(self, frame: bytes | msgspec.Raw) -> T:
         if not gc.isenabled():
             return self._decoder.decode(frame)
         try:

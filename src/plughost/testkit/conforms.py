@@ -41,6 +41,8 @@ def assert_conforms(
             report = _examine_envelope(binding, launcher, against, variables, answers)
         elif binding.contract == "hook":
             report = _examine_hook(binding, launcher, schema)
+        elif binding.contract == "duplex":
+            report = _examine_duplex(binding, launcher)
         else:
             report = _examine_execute(binding, launcher, tool, input)
     finally:
@@ -61,6 +63,16 @@ def _examine_hook(binding: Binding, launcher: Launcher, schema: str | os.PathLik
     from ..conformance import hook
 
     return hook.check(binding, launcher, schema=pipeline.read(Path(schema)) if schema is not None else None)
+
+
+def _examine_duplex(binding: Binding, launcher: Launcher) -> Report:
+    from ..conformance import duplex, duplex_subject
+    from ..manifest import duplex_registry
+    from ..manifest.binding import COMMAND_LINE
+
+    if binding.source == COMMAND_LINE:
+        return duplex.check(duplex_subject.of_command(binding.command, binding.directory), launcher)
+    return duplex.check(duplex_registry.load(binding.directory), launcher)
 
 
 def _examine_envelope(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plughost.contracts.duplex.lanes import Bounds, Lane, Lanes
+from plughost.contracts.duplex.lanes import JOINED, JOINED_BYTES, Bounds, Lane, Lanes
 
 
 def put(lanes, lane, text):
@@ -19,13 +19,35 @@ def drain(lanes):
     return list(iter(lambda: take(lanes), []))
 
 
-def test_every_key_leaves_first_and_one_frame_of_the_rest_with_them():
+BIG = "x" * JOINED_BYTES
+
+
+def test_every_key_leaves_first_and_one_big_frame_of_the_rest_with_them():
     lanes = Lanes(Bounds())
-    put(lanes, Lane.EVENT, "e1")
-    put(lanes, Lane.EVENT, "e2")
+    put(lanes, Lane.EVENT, f"{BIG}1")
+    put(lanes, Lane.EVENT, f"{BIG}2")
     put(lanes, Lane.KEY, "k1")
     put(lanes, Lane.KEY, "k2")
-    assert drain(lanes) == [["k1", "k2", "e1"], ["e2"]]
+    assert drain(lanes) == [["k1", "k2", f"{BIG}1"], [f"{BIG}2"]]
+
+
+@pytest.mark.parametrize("keys", [0, 1, 64])
+def test_small_frames_leave_together_a_bounded_number_of_them(keys):
+    lanes = Lanes(Bounds())
+    for number in range(2 * JOINED + 1):
+        put(lanes, Lane.EVENT, str(number))
+    for number in range(keys):
+        put(lanes, Lane.KEY, f"k{number}")
+    assert [len(taken) for taken in drain(lanes)] == [keys + JOINED, JOINED, 1]
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(0, [3]), (-1, [2, 1]), (-JOINED_BYTES // 2, [2, 1])])
+def test_frames_leave_together_until_they_are_long_enough(size, pieces):
+    lanes = Lanes(Bounds())
+    frame = "x" * (JOINED_BYTES + size) if size else "x"
+    for _ in range(3):
+        put(lanes, Lane.EVENT, frame)
+    assert [len(taken) for taken in drain(lanes)] == pieces
 
 
 def test_replies_leave_before_calls_and_events_and_those_in_the_order_of_arrival():
@@ -36,7 +58,7 @@ def test_replies_leave_before_calls_and_events_and_those_in_the_order_of_arrival
     lanes.put_call(2, b"c2", b"")
     put(lanes, Lane.REPLY, "r1")
     put(lanes, Lane.REPLY, "r2")
-    assert drain(lanes) == [["r1"], ["r2"], ["e1"], ["c1"], ["e2"], ["c2"]]
+    assert drain(lanes) == [["r1", "r2", "e1", "c1", "e2", "c2"]]
 
 
 def test_only_replies_leave_while_the_plugin_is_not_ready():
@@ -46,7 +68,7 @@ def test_only_replies_leave_while_the_plugin_is_not_ready():
     lanes.put_call(1, b"call", b"")
     assert take(lanes, all_lanes=False) == ["reply"]
     assert take(lanes, all_lanes=False) == []
-    assert drain(lanes) == [["key", "event"], ["call"]]
+    assert drain(lanes) == [["key", "event", "call"]]
 
 
 @pytest.mark.parametrize("lane", [Lane.KEY, Lane.EVENT])

@@ -13,8 +13,6 @@ from plughost.contracts.duplex import keys, messages, screen
 from plughost.contracts.duplex.messages import HOST_METHODS, PLUGIN_METHODS, decode
 from plughost.errors import RemoteProtocolError
 
-requirement = pytest.mark.requirement
-
 COLOUR = {"r": 255, "g": 215, "b": 0}
 BUFFER = {
     "width": 2,
@@ -91,7 +89,7 @@ def test_every_member_that_has_no_default_has_to_be_there(kind):
         refused(kind, {key: value for key, value in LEAST[kind].items() if key != name})
 
 
-@requirement("duplex:wire:strict")
+@pytest.mark.requirement("duplex:wire:strict")
 @each_kind
 def test_no_member_is_bent_into_shape(kind):
     for name in LEAST[kind]:
@@ -100,7 +98,7 @@ def test_no_member_is_bent_into_shape(kind):
                 refused(kind, {**LEAST[kind], name: wrong})
 
 
-@requirement("duplex:wire:strict")
+@pytest.mark.requirement("duplex:wire:strict")
 @pytest.mark.parametrize(
     ("kind", "name", "smallest", "largest"),
     [
@@ -137,7 +135,7 @@ def test_a_number_within_has_a_width_too(kind, value, name, largest):
         refused(kind, {**value, name: wrong})
 
 
-@requirement("duplex:wire:bytes-read")
+@pytest.mark.requirement("duplex:wire:bytes-read")
 @settings(max_examples=25)
 @given(data=st.binary(max_size=20))
 def test_bytes_are_read_as_base64_and_as_integers_and_written_as_base64(data):

@@ -11,7 +11,6 @@ from plughost.errors import LocalProtocolError
 from plughost.failures import FailureCode, Stage
 from tests.contracts.duplex.wire import INIT, NAME, NEW, OLD, VERSION, frame, framed
 
-requirement = pytest.mark.requirement
 CRASHED, MALFORMED, TIMEOUT = FailureCode.CRASHED, FailureCode.MALFORMED_RESPONSE, FailureCode.TIMEOUT
 HANDSHAKE = (FailureCode.HANDSHAKE_FAILED, Stage.HANDSHAKE)
 
@@ -105,7 +104,7 @@ def test_in_each_state_each_input_has_one_outcome(talk, state, given):
 # Init
 
 
-@requirement("duplex:init:first")
+@pytest.mark.requirement("duplex:init:first")
 @pytest.mark.parametrize("answer", [OLD, NEW, {**OLD, **NEW}], ids=["old", "new", "both"])
 def test_init_comes_first_and_either_dialect_answers_it(talk, answer):
     talked = talk(name=NAME, version=VERSION).run(answer)
@@ -121,7 +120,7 @@ def test_init_comes_first_and_either_dialect_answers_it(talk, answer):
     assert talked.session.next_deadline() is None
 
 
-@requirement("duplex:init:mismatch")
+@pytest.mark.requirement("duplex:init:mismatch")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -142,7 +141,7 @@ def test_one_that_is_not_who_it_should_be_has_failed_the_handshake(talk, answer)
     assert not talked.told(InitDone)
 
 
-@requirement("duplex:init:deadline")
+@pytest.mark.requirement("duplex:init:deadline")
 def test_the_time_for_init_is_up_when_it_is_up_and_not_before(talk):
     talked = talk(handshake_s=10.0).begin()
     assert talked.session.next_deadline() == 10.0
@@ -151,7 +150,7 @@ def test_the_time_for_init_is_up_when_it_is_up_and_not_before(talk):
     assert talked.session.fault.limit == "limits.handshake_s"
 
 
-@requirement("duplex:init:served")
+@pytest.mark.requirement("duplex:init:served")
 def test_what_it_asks_and_tells_before_it_has_answered_init_is_served(talk):
     talked = talk().begin()
     talked.hear(frame(method="host/snapshot/publish", params={}))
@@ -163,14 +162,14 @@ def test_what_it_asks_and_tells_before_it_has_answered_init_is_served(talk):
     assert talked.hear(frame(id=1, result=NEW)).outcome is State.RUNNING
 
 
-@requirement("duplex:init:served")
+@pytest.mark.requirement("duplex:init:served")
 def test_even_before_it_was_told_anything_it_is_served(talk):
     talked = talk().hear(frame(method="host/snapshot/publish", params={}))
     assert talked.told(Told)
     assert talked.run().outcome is State.RUNNING
 
 
-@requirement("duplex:init:first")
+@pytest.mark.requirement("duplex:init:first")
 def test_calls_keys_and_events_wait_until_init_is_answered(talk):
     talked = talk()
     talked.session.notify("plugin/handle_event", {})
@@ -182,7 +181,7 @@ def test_calls_keys_and_events_wait_until_init_is_answered(talk):
     assert talked.methods() == ["plugin/init", "plugin/handle_key", "plugin/handle_event", "plugin/render"]
 
 
-@requirement("duplex:init:secrets")
+@pytest.mark.requirement("duplex:init:secrets")
 def test_the_configuration_is_sent_and_not_shown(talk):
     talked = talk().begin(InitParams("/m", (), 2, {"token": "s3cret"}))
     assert talked.written[0]["params"]["config"] == {"token": "s3cret"}
@@ -192,7 +191,7 @@ def test_the_configuration_is_sent_and_not_shown(talk):
     assert b"plugin/init" in shown[0]
 
 
-@requirement("duplex:frame:sending")
+@pytest.mark.requirement("duplex:frame:sending")
 def test_an_init_that_does_not_fit_a_frame_is_our_own_fault_and_nothing_has_happened(talk):
     talked = talk(frame_bytes=300)
     with pytest.raises(LocalProtocolError):
@@ -207,7 +206,7 @@ def ends(talked):
     return [event.rung for event in talked.events if isinstance(event, EndWanted)]
 
 
-@requirement("duplex:exit:ladder")
+@pytest.mark.requirement("duplex:exit:ladder")
 def test_shutdown_is_a_request_and_its_answer_closes_the_input(talk):
     talked = talk().run().shutdown()
     assert talked.written[-1] == {"jsonrpc": "2.0", "id": 2, "method": "plugin/shutdown", "params": {}}
@@ -219,13 +218,13 @@ def test_shutdown_is_a_request_and_its_answer_closes_the_input(talk):
     assert ends(talked) == [Rung.CLOSE_STDIN]
 
 
-@requirement("duplex:exit:ladder")
+@pytest.mark.requirement("duplex:exit:ladder")
 @pytest.mark.parametrize("error", [{"code": -32601, "message": "no"}, {"code": -32602, "message": "params"}])
 def test_an_error_is_an_answer_to_shutdown_too(talk, error):
     assert ends(talk().run().shutdown().hear(frame(id=2, error=error))) == [Rung.CLOSE_STDIN]
 
 
-@requirement("duplex:exit:ladder")
+@pytest.mark.requirement("duplex:exit:ladder")
 def test_silence_after_shutdown_closes_the_input_when_its_time_is_up(talk):
     talked = talk(ack_s=1.0).run().tick(5.0).shutdown()
     assert talked.session.next_deadline() == 6.0
@@ -235,7 +234,7 @@ def test_silence_after_shutdown_closes_the_input_when_its_time_is_up(talk):
     assert talked.session.next_deadline() is None
 
 
-@requirement("duplex:exit:ladder")
+@pytest.mark.requirement("duplex:exit:ladder")
 @pytest.mark.parametrize("code", [0, 1])
 def test_an_exit_after_shutdown_is_a_close_whatever_its_status(talk, code):
     assert talk().run().shutdown().exit(code).outcome is State.CLOSED
@@ -297,7 +296,7 @@ def test_garbage_while_the_input_is_closed_ends_it_at_once(talk):
 # Ends
 
 
-@requirement("duplex:exit:crash")
+@pytest.mark.requirement("duplex:exit:crash")
 @pytest.mark.parametrize("code", [0, 1])
 def test_an_exit_that_nobody_asked_for_is_a_crash_whatever_its_status(talk, code):
     talked = talk().run().exit(code)

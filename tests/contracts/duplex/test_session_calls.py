@@ -11,7 +11,6 @@ from plughost.failures import FailureCode, Stage
 from plughost.messages.jsonrpc import ErrorResponse, Reason, Response
 from tests.contracts.duplex.wire import NEW, frame, framed
 
-requirement = pytest.mark.requirement
 ANSWER = frame(id=2, result={})
 
 
@@ -22,7 +21,7 @@ def reasons(talked):
 # Ours
 
 
-@requirement("duplex:rpc:over-once")
+@pytest.mark.requirement("duplex:rpc:over-once")
 def test_answers_are_told_apart_by_their_ids_whatever_their_order(talk):
     talked = talk().run()
     first, second, third = (talked.call(f"plugin/{number}") for number in range(3))
@@ -38,7 +37,7 @@ def test_answers_are_told_apart_by_their_ids_whatever_their_order(talk):
     assert {news.call_id: news.method for news in talked.told(Answered)}[second] == "plugin/1"
 
 
-@requirement("duplex:rpc:answers")
+@pytest.mark.requirement("duplex:rpc:answers")
 @pytest.mark.parametrize(
     ("id", "reason"),
     [(0, Reason.UNKNOWN_ID), (1, Reason.LATE), (3, Reason.UNKNOWN_ID), (2**64 - 1, Reason.UNKNOWN_ID)],
@@ -54,7 +53,7 @@ def test_an_answer_to_another_id_is_dropped_and_the_call_goes_on(talk, id, reaso
     assert set(talked.hear(frame(id=call_id, result={})).answers()) == {call_id}
 
 
-@requirement("duplex:rpc:answers")
+@pytest.mark.requirement("duplex:rpc:answers")
 def test_a_second_answer_is_dropped(talk):
     talked = talk().run()
     call_id = talked.call()
@@ -63,7 +62,7 @@ def test_a_second_answer_is_dropped(talk):
     assert reasons(talked) == [Reason.LATE]
 
 
-@requirement("duplex:rpc:answers")
+@pytest.mark.requirement("duplex:rpc:answers")
 def test_an_answer_to_a_call_that_was_not_sent_yet_is_dropped(talk):
     talked = talk().run()
     call_id = talked.call(collect=False)
@@ -74,7 +73,7 @@ def test_an_answer_to_a_call_that_was_not_sent_yet_is_dropped(talk):
     assert set(talked.hear(ANSWER).answers()) == {call_id}
 
 
-@requirement("duplex:rpc:answers")
+@pytest.mark.requirement("duplex:rpc:answers")
 @pytest.mark.parametrize("error", [5, {}, {"code": "x", "message": "m"}, {"code": 2**31, "message": "m"}])
 def test_an_error_that_is_none_fails_its_call_and_no_other(talk, error):
     talked = talk().run()
@@ -101,7 +100,7 @@ def test_a_call_that_nobody_waits_for_is_not_told_of(talk, written):
 # Deadlines
 
 
-@requirement("duplex:rpc:over-once")
+@pytest.mark.requirement("duplex:rpc:over-once")
 def test_each_call_has_its_own_deadline_and_a_late_answer_is_dropped(talk):
     talked = talk().run().tick(100.0)
     slow, quick, endless = talked.call(timeout_s=60.0), talked.call(timeout_s=2.0), talked.call()
@@ -141,7 +140,7 @@ def test_a_call_that_was_never_sent_times_out_too_and_is_not_sent_any_more(talk)
 # Ends
 
 
-@requirement("duplex:rpc:over-once", "duplex:exit:crash")
+@pytest.mark.requirement("duplex:rpc:over-once", "duplex:exit:crash")
 @pytest.mark.parametrize(
     ("end", "code"),
     [
@@ -182,7 +181,7 @@ def test_it_is_told_whether_the_plugin_may_have_seen_a_call(talk):
 # Too long
 
 
-@requirement("duplex:frame:sending")
+@pytest.mark.requirement("duplex:frame:sending")
 @pytest.mark.parametrize("over", [-1, 0, 1])
 def test_a_call_that_does_not_fit_a_frame_is_refused_and_costs_nothing_else(talk, over):
     talked = talk(frame_bytes=400).run()
@@ -202,7 +201,7 @@ def test_a_call_that_does_not_fit_a_frame_is_refused_and_costs_nothing_else(talk
     assert len(talked.answers()) == 2
 
 
-@requirement("duplex:frame:sending")
+@pytest.mark.requirement("duplex:frame:sending")
 def test_a_result_that_does_not_fit_is_answered_with_an_error(talk):
     talked = talk(frame_bytes=300).run().hear(frame(id=5, method="host/fs/read_file"))
     assert not talked.session.answer(5, {"bytes": b"x" * 300})
@@ -214,7 +213,7 @@ def test_a_result_that_does_not_fit_is_answered_with_an_error(talk):
 # The plugin's
 
 
-@requirement("duplex:rpc:never-both")
+@pytest.mark.requirement("duplex:rpc:never-both")
 def test_its_calls_are_told_and_answered_by_id_in_any_order(talk):
     talked = talk().run().hear(frame(id=1, method="a", params=[1]) + frame(id=0, method="b"))
     assert [(news.id, news.method) for news in talked.told(Called)] == [(1, "a"), (0, "b")]
@@ -249,14 +248,14 @@ def test_a_call_is_answered_once_and_its_id_may_then_come_again(talk):
     assert len(talked.hear(frame(id=7, method="b")).told(Called)) == 2
 
 
-@requirement("duplex:rpc:ignored")
+@pytest.mark.requirement("duplex:rpc:ignored")
 def test_a_call_under_the_id_of_one_under_way_is_dropped(talk):
     talked = talk().run().hear(frame(id=7, method="a") + frame(id=7, method="b"))
     assert [news.method for news in talked.told(Called)] == ["a"]
     assert reasons(talked) == [Reason.REPEATED_ID]
 
 
-@requirement("duplex:rpc:flood")
+@pytest.mark.requirement("duplex:rpc:flood")
 def test_one_who_makes_too_many_calls_is_refused_and_then_ignored(talk):
     talked = talk(reverse_calls=2).run()
     talked.session.call("plugin/render", {})
@@ -279,7 +278,7 @@ def test_one_who_makes_too_many_calls_is_refused_and_then_ignored(talk):
 # What is no message
 
 
-@requirement("duplex:rpc:ignored")
+@pytest.mark.requirement("duplex:rpc:ignored")
 @pytest.mark.parametrize(
     "body",
     [
@@ -306,7 +305,7 @@ def test_what_is_no_message_is_dropped_unanswered_and_the_conversation_goes_on(t
     assert set(talked.hear(frame(id=call_id, result={})).answers()) == {call_id}
 
 
-@requirement("duplex:rpc:ignored")
+@pytest.mark.requirement("duplex:rpc:ignored")
 def test_a_flood_of_nonsense_is_counted_and_told_rarely(talk):
     talked = talk().run().hear(framed(b"[]") * 1000)
     assert talked.session.ignored == {Reason.NOT_A_MESSAGE: 1000}

@@ -8,12 +8,11 @@ from plughost.contracts.duplex.states import State
 from plughost.failures import FailureCode, Stage
 from tests.contracts.duplex.wire import NEW, frame, framed
 
-requirement = pytest.mark.requirement
 LOG = b'{"jsonrpc":"2.0","method":"host/log"}'
 N = len(LOG)
 
 
-@requirement("duplex:frame:refused")
+@pytest.mark.requirement("duplex:frame:refused")
 @pytest.mark.parametrize(
     "data",
     [
@@ -43,7 +42,7 @@ def test_what_is_no_frame_ends_the_conversation(talk, data):
     assert FramePassed("in", (data + b"12345")[:400]) in talked.events
 
 
-@requirement("duplex:frame:refused")
+@pytest.mark.requirement("duplex:frame:refused")
 @pytest.mark.parametrize(
     "header",
     [
@@ -61,7 +60,7 @@ def test_a_header_may_be_spelled_in_several_ways(talk, header):
     assert talked.outcome is State.RUNNING
 
 
-@requirement("duplex:frame:refused")
+@pytest.mark.requirement("duplex:frame:refused")
 @pytest.mark.parametrize("over", [-1, 0, 1])
 def test_the_limit_of_a_body_is_the_last_that_is_taken(talk, over):
     talked = talk(frame_bytes=300).run().hear(framed(LOG + b" " * (300 + over - N)))
@@ -90,7 +89,7 @@ def test_several_frames_may_come_at_once_and_what_came_before_garbage_is_heard(t
     assert talked.outcome == (FailureCode.MALFORMED_RESPONSE, Stage.IDLE)
 
 
-@requirement("duplex:frame:truncated")
+@pytest.mark.requirement("duplex:frame:truncated")
 def test_the_end_of_the_output_is_a_crash_at_every_position_of_a_frame(talk):
     whole = framed(LOG)
     for cut in range(len(whole) + 1):

@@ -3,18 +3,18 @@
 import pytest
 
 from plughost.contracts.base import Channel
-from plughost.contracts.duplex.lanes import Bounds, Lane
+from plughost.contracts.duplex.lanes import JOINED, JOINED_BYTES, Bounds, Lane
 from plughost.contracts.duplex.news import Dropped
 from plughost.contracts.duplex.states import State
 from plughost.errors import LocalProtocolError
 from plughost.failures import FailureCode, Stage
 from tests.contracts.duplex.wire import INIT, NEW, frame
 
-requirement = pytest.mark.requirement
+BIG = "x" * JOINED_BYTES  # so that no two frames are written together
 
 
-def tell(talked, number, lane=Lane.EVENT):
-    return talked.session.notify(f"{lane.value} {number}", {}, lane)
+def tell(talked, number, lane=Lane.EVENT, params=None):
+    return talked.session.notify(f"{lane.value} {number}", params or {}, lane)
 
 
 def names(taken):
@@ -28,11 +28,11 @@ def step(talked):
     return taken
 
 
-@requirement("duplex:lane:keys-first")
-def test_a_key_waits_behind_one_frame_at_most(talk):
+@pytest.mark.requirement("duplex:lane:keys-first")
+def test_a_key_waits_behind_one_big_frame_at_most(talk):
     talked = talk().run()
     for number in range(50):
-        tell(talked, number)
+        tell(talked, number, params={"big": BIG})
     assert names(talked.step()) == ["event 0"]
     tell(talked, 1, Lane.KEY)
     tell(talked, 2, Lane.KEY)
@@ -42,29 +42,40 @@ def test_a_key_waits_behind_one_frame_at_most(talk):
     assert talked.session.data_to_send() == []
 
 
-@requirement("duplex:lane:replies")
-def test_answers_overtake_a_flood_of_events_and_calls(talk):
+@pytest.mark.requirement("duplex:lane:keys-first")
+def test_a_key_waits_behind_a_few_small_frames_at_most(talk):
     talked = talk().run()
     for number in range(50):
         tell(talked, number)
+    assert names(talked.step()) == [f"event {number}" for number in range(JOINED)]
+    tell(talked, 1, Lane.KEY)
+    talked.session.receive_sent()
+    assert names(talked.step())[:2] == ["key 1", f"event {JOINED}"]
+
+
+@pytest.mark.requirement("duplex:lane:replies")
+def test_answers_overtake_a_flood_of_events_and_calls(talk):
+    talked = talk().run()
+    for number in range(50):
+        tell(talked, number, params={"big": BIG})
     talked.session.call("call", {})
     talked.session.receive_data(frame(id=1, method="a") + frame(id=2, method="b"), Channel.STDOUT)
     talked.session.answer(1, {})
     talked.session.refuse(2, -32601, "no")
     tell(talked, 0, Lane.KEY)
-    assert [step(talked) for _ in range(4)] == [["key 0", "reply"], ["reply"], ["event 0"], ["event 1"]]
+    assert [step(talked) for _ in range(2)] == [["key 0", "reply", "reply", "event 0"], ["event 1"]]
 
 
-@requirement("duplex:lane:events")
+@pytest.mark.requirement("duplex:lane:events")
 def test_a_call_leaves_after_the_events_before_it_and_before_those_after_it(talk):
     talked = talk().run()
     tell(talked, 1)
     talked.session.call("call", {})
     tell(talked, 2)
-    assert [step(talked) for _ in range(4)] == [["event 1"], ["call"], ["event 2"], []]
+    assert [step(talked) for _ in range(2)] == [["event 1", "call", "event 2"], []]
 
 
-@requirement("duplex:lane:keys-first", "duplex:lane:events")
+@pytest.mark.requirement("duplex:lane:keys-first", "duplex:lane:events")
 @pytest.mark.parametrize("lane", [Lane.KEY, Lane.EVENT], ids=lambda lane: lane.value)
 def test_a_full_lane_loses_its_oldest_and_says_so_rarely(talk, lane):
     talked = talk(bounds=Bounds(keys=64, events=64)).begin()
@@ -89,7 +100,7 @@ def test_a_notification_goes_by_its_own_lanes_only(talk, lane):
         talk().run().session.notify("m", {}, lane)
 
 
-@requirement("duplex:lane:write-deadline")
+@pytest.mark.requirement("duplex:lane:write-deadline")
 def test_one_that_does_not_read_in_time_has_failed(talk):
     talked = talk(write_s=2.0).run().tick(10.0)
     call_id = talked.session.call("plugin/render", {})
@@ -104,7 +115,7 @@ def test_one_that_does_not_read_in_time_has_failed(talk):
     assert talked.answers()[call_id] is talked.session.fault
 
 
-@requirement("duplex:lane:write-deadline")
+@pytest.mark.requirement("duplex:lane:write-deadline")
 def test_one_that_reads_has_no_deadline_for_reading(talk):
     talked = talk(write_s=2.0).run()
     tell(talked, 1)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
 
-from ...errors import LocalProtocolError, RemoteError, RemoteProtocolError
+from ...errors import LocalProtocolError, ManifestError, RemoteError, RemoteProtocolError
 from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.binding import Binding
 from ...manifest.duplex_binding import DuplexBinding
-from ...messages import strict_json
+from ...messages import jsonrpc, strict_json
 from ...messages.jsonrpc import ErrorResponse
 from ...messages.quoting import quote
 from .. import outcome
@@ -41,6 +41,7 @@ from .terms import Terms
 
 KIND = "plughost"  # what this host calls itself at init
 LONGEST_TIMEOUT_S = 86_400.0
+CALLERS_LIMIT = "timeout_ms"  # what sets the time of an action: whoever invokes it
 LARGEST_SIDE = 2**16 - 1  # cells of a screen, each way
 
 
@@ -79,6 +80,24 @@ def init(binding: DuplexBinding, config: Mapping[str, Any] | None, pid: int) -> 
     )
 
 
+def check_config(binding: DuplexBinding, config: Mapping[str, Any] | None) -> None:
+    """Raise ManifestError if the plugin could not be told its settings."""
+    try:
+        told(binding, "plugin/init", init(binding, config, 2**22))  # the highest process id there is
+    except LocalProtocolError as error:
+        raise ManifestError(
+            str(binding.manifest.file), "config", str(error), "Change the settings"
+        ) from error
+
+
+def told(binding: DuplexBinding, method: str, params: Any) -> bytes:
+    """Return a notification of *method*. Raises LocalProtocolError if it cannot be said, or fits no frame."""
+    body = jsonrpc.encode_notification(method, params)
+    if len(body) > binding.limits.frame_bytes:
+        raise LocalProtocolError(f"{method} cannot be sent: it has {len(body)} bytes")
+    return body
+
+
 # What a host asks
 
 
@@ -109,7 +128,7 @@ def invoke(action: str, payload: bytes, timeout: float | None) -> Ask:
     seconds = None if timeout is None else _seconds(timeout, 0.0)
     milliseconds = 0 if seconds is None else max(1, round(seconds * 1000))
     params = ActionInvokeParams(text(action, "an action"), octets(payload), milliseconds)
-    return Ask("host/action/invoke", params, seconds, ActionInvokeResult, "timeout_ms")
+    return Ask("host/action/invoke", params, seconds, ActionInvokeResult, CALLERS_LIMIT)
 
 
 def call(binding: DuplexBinding, method: str, params: Any, timeout: float | None) -> Ask:

@@ -1,19 +1,22 @@
 """What waits to be written to a plugin, to what is written next. Bounded; writes nothing itself.
 
 Theory of operation. A pipe is a queue that nobody can overtake in, so what is urgent must not be put behind much.
-Here everything waits in lanes, and only a little is handed out at a time: every key, and one frame of the rest.
-A key thus waits behind one frame at most, however much was published. Of the rest, answers to the plugin's own calls
-go first: it may be standing still for them. Calls and events leave in the order in which they came, so that a call
-finds the plugin as the events before it made it.
+Here everything waits in lanes, and only a little is handed out at a time: every key, and one frame of the rest, or
+some small ones together. A key thus waits behind one piece at most, however much was published. Of the rest, answers
+to the plugin's own calls go first: it may be standing still for them. Calls and events leave in the order in which
+they came, so that a call finds the plugin as the events before it made it.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..base import Word
+
+JOINED = 16  # frames that are written at once: what many calls at the same time gain from is gained by then
+JOINED_BYTES = 16_384  # of them; one that is longer goes alone, or last
 
 
 class Lane(Word):
@@ -27,10 +30,11 @@ class Lane(Word):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much may wait. Calls and replies are bounded by those who wait for them."""
+    """How much may wait. Calls are bounded by those who wait for them, replies by the session."""
 
     keys: int = 64  # more than anyone types while a screen stands still
     events: int = 4_096
+    reply_bytes: int = 67_108_864  # 64 MiB: four of the largest; one that asks for more has to read first
     event_bytes: int = 268_435_456  # 256 MiB: a publish of a hundred chunks to one that is slow to read
 
 
@@ -42,29 +46,19 @@ class Waiting(NamedTuple):
     shown: bytes  # the body, as whoever watches may see it
 
 
+_NONE: deque[Waiting] = deque(maxlen=0)  # an empty lane: five hundred idle plugins have three of them each
+
+
 class Lanes:
     """The frames that wait for one process."""
 
-    __slots__ = (
-        "_bounds",
-        "_event_bytes",
-        "_lanes",
-        "_number",
-        "calls",
-        "dropped",
-        "events",
-        "keys",
-        "replies",
-    )
+    __slots__ = ("_bounds", "_event_bytes", "_number", "calls", "dropped", "events", "keys", "replies")
 
     def __init__(self, bounds: Bounds) -> None:
         self.dropped = {Lane.KEY: 0, Lane.EVENT: 0}  # since the beginning
         self._bounds = bounds
-        self.keys: deque[Waiting] = deque()
-        self.replies: deque[Waiting] = deque()
-        self.events: deque[Waiting] = deque()
-        self._lanes = {Lane.KEY: self.keys, Lane.REPLY: self.replies, Lane.EVENT: self.events}
-        self.calls: OrderedDict[int, Waiting] = OrderedDict()  # by id, because callers give up
+        self.keys = self.replies = self.events = _NONE
+        self.calls: dict[int, Waiting] = {}  # by id, because callers give up
         self._event_bytes = 0
         self._number = 0
 
@@ -73,7 +67,7 @@ class Lanes:
 
     def waiting(self, lane: Lane) -> int:
         """Return how many frames wait in *lane*."""
-        return len(self.calls) if lane is Lane.CALL else len(self._lanes[lane])
+        return len(self.calls if lane is Lane.CALL else self._lane(lane))
 
     def holds(self, call_id: int) -> bool:
         """Tell whether a call still waits."""
@@ -87,34 +81,40 @@ class Lanes:
     def put(self, lane: Lane, frame: bytes, shown: bytes) -> int:
         """Let *frame* wait in *lane*. Returns how many older ones had to go for it."""
         self._number += 1
-        self._lanes[lane].append(Waiting(self._number, frame, shown))
+        self._lane(lane, begin=True).append(Waiting(self._number, frame, shown))
+        if lane is Lane.REPLY:
+            return 0
         if lane is Lane.EVENT:
             self._event_bytes += len(frame)
         gone = 0
         while self._over(lane):
-            self._pop(lane)
+            self._drop_oldest(lane)
             gone += 1
         if gone:
             self.dropped[lane] += gone
         return gone
 
     def take(self, *, all_lanes: bool) -> list[Waiting]:
-        """Return what is written next, urgent first: every key and one frame more.
+        """Return what is written next, urgent first: every key, and one frame more or some small ones.
 
         Unless *all_lanes*, nothing but a reply is: the plugin is not ready for the rest.
         """
         if not all_lanes:
-            return [self.replies.popleft()] if self.replies else []
-        taken: list[Waiting] = []
-        if self.keys:
-            taken.extend(self.keys)
-            self.keys.clear()
-        if self.replies:
-            taken.append(self.replies.popleft())
-        elif self.calls and (not self.events or self._first_call().number < self.events[0].number):
-            taken.append(self.calls.popitem(last=False)[1])
-        elif self.events:
-            taken.append(self._pop(Lane.EVENT))
+            return [self._pop_reply()] if self.replies else []
+        taken = list(self.keys)
+        self.keys = _NONE
+        size, most = 0, len(taken) + JOINED
+        while size < JOINED_BYTES and len(taken) < most:
+            if self.replies:
+                waiting = self._pop_reply()
+            elif self.calls and (not self.events or self._first_call().number < self.events[0].number):
+                waiting = self.calls.pop(next(iter(self.calls)))
+            elif self.events:
+                waiting = self._pop_event()
+            else:
+                break
+            size += len(waiting.frame)
+            taken.append(waiting)
         return taken
 
     def withdraw(self, call_id: int) -> bool:
@@ -124,30 +124,54 @@ class Lanes:
     def clear(self) -> None:
         """Forget everything."""
         self.clear_notifications()
-        self._lanes[Lane.REPLY].clear()
+        self.replies = _NONE
         self.calls.clear()
 
     def clear_notifications(self) -> None:
         """Forget keys and events."""
-        self._lanes[Lane.KEY].clear()
-        self._lanes[Lane.EVENT].clear()
+        self.keys = self.events = _NONE
         self._event_bytes = 0
+
+    def _lane(self, lane: Lane, *, begin: bool = False) -> deque[Waiting]:
+        match lane:
+            case Lane.KEY:
+                if begin and self.keys is _NONE:
+                    self.keys = deque()
+                return self.keys
+            case Lane.REPLY:
+                if begin and self.replies is _NONE:
+                    self.replies = deque()
+                return self.replies
+            case _:
+                if begin and self.events is _NONE:
+                    self.events = deque()
+                return self.events
 
     def _first_call(self) -> Waiting:
         return next(iter(self.calls.values()))
 
-    def _pop(self, lane: Lane) -> Waiting:
-        waiting = self._lanes[lane].popleft()
-        if lane is Lane.EVENT:
-            self._event_bytes -= len(waiting.frame)
+    def _pop_reply(self) -> Waiting:
+        waiting = self.replies.popleft()
+        if not self.replies:
+            self.replies = _NONE
         return waiting
 
+    def _pop_event(self) -> Waiting:
+        waiting = self.events.popleft()
+        self._event_bytes -= len(waiting.frame)
+        if not self.events:
+            self.events = _NONE
+        return waiting
+
+    def _drop_oldest(self, lane: Lane) -> None:
+        if lane is Lane.KEY:
+            self.keys.popleft()
+        else:
+            self._pop_event()
+
     def _over(self, lane: Lane) -> bool:
-        count, bounds = len(self._lanes[lane]), self._bounds
-        match lane:
-            case Lane.KEY:
-                return count > bounds.keys
-            case Lane.EVENT:
-                return count > bounds.events or (self._event_bytes > bounds.event_bytes and count > 1)
-            case _:
-                return False
+        bounds = self._bounds
+        if lane is Lane.KEY:
+            return len(self.keys) > bounds.keys
+        count = len(self.events)
+        return count > bounds.events or (self._event_bytes > bounds.event_bytes and count > 1)

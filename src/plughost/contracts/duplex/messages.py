@@ -247,7 +247,10 @@ def _decoder(type: Hashable) -> strict_json.Decoder[Any]:
 
 
 def decode(type: type[T], raw: Raw) -> T:
-    """Return *raw*, the parameters or the result of a method, as *type*. Raises RemoteProtocolError if it is none."""
+    """Return *raw*, the parameters or the result of a method, as *type*. Raises RemoteProtocolError if it is none.
+
+    It is part of a message that was decoded.
+    """
     decoder: Any = _decoder  # whose cache wants to know that a type can be hashed
-    decoded: T = decoder(type).decode(bytes(raw))
+    decoded: T = decoder(type).decode_part(raw)
     return decoded

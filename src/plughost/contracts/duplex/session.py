@@ -26,7 +26,7 @@ from ...messages.jsonrpc import Reason
 from ...messages.quoting import quote
 from ..base import Channel, EndWanted, Fault, FramePassed, HandshakeDone, Rung
 from ..conversation import Conversation, Speaker
-from . import introduction
+from . import introduction, progress
 from .introduction import Introduction
 from .lanes import Lane, Lanes
 from .ledger import Ledger
@@ -35,6 +35,7 @@ from .news import Answered, Called, Dropped, Ignored, InitDone, News, Told, wort
 from .states import INITIAL, TRANSITIONS, Said, State
 from .terms import Terms
 
+SMALL_BYTES = 4_096  # of an answer: as many as may wait of these are not worth being counted
 HEAD_BYTES = 400  # of a chunk that is no frame, kept to be shown
 UNSHOWN = "…"  # in place of the plugin's configuration, which may hold secrets
 _OPEN = (State.STARTED, State.INITIALISING, State.RUNNING)
@@ -150,21 +151,24 @@ class DuplexSession(Conversation[State, Said]):
         return True
 
     def answer(self, id: int, result: Any) -> bool:
-        """Answer the plugin's call *id*. Returns False if the result does not fit a frame: the plugin is told so.
+        """Answer the plugin's call *id*. Returns False if the result does not fit: the plugin is told so.
 
         Raises LocalProtocolError if it has no such call. An answer to a process that is gone is dropped.
         """
         body = jsonrpc.encode_response(id, result)
-        if len(body) > self._terms.frame_bytes:
-            size = f"a result of {len(body)} bytes is over the limit of {self._terms.frame_bytes}"
-            self.refuse(id, jsonrpc.INTERNAL_ERROR, size)
-            return False
-        self._reply(id, body)
-        return True
+        fits = len(body) <= self._terms.frame_bytes and not self._is_too_much(body)
+        if fits:
+            self._reply(id, body)
+        else:
+            self.refuse(id, jsonrpc.INTERNAL_ERROR, f"no room for a result of {len(body)} bytes")
+        return fits
 
     def refuse(self, id: int, code: int, message: str, data: Any = None) -> None:
-        """Answer the plugin's call *id* with an error. Raises LocalProtocolError if it has no such call."""
-        self._reply(id, jsonrpc.encode_error(id, code, message, data))
+        """Answer the plugin's call *id* with an error. Raises LocalProtocolError if that does not fit."""
+        body = jsonrpc.encode_error(id, code, message, data)
+        if self._is_too_much(body):
+            raise LocalProtocolError("too many answers wait to be read")
+        self._reply(id, body)
 
     def shutdown(self, *, now: float | None = None) -> None:
         """Tell the plugin to end: `plugin/shutdown`, then the end of its input, then the ladder.
@@ -326,19 +330,9 @@ class DuplexSession(Conversation[State, Said]):
     @property
     def stage(self) -> Stage:
         """How far the conversation has come."""
-        match self.state:
-            case State.STARTED:
-                return Stage.LAUNCH
-            case State.INITIALISING:
-                return Stage.HANDSHAKE
-            case State.RUNNING:
-                return Stage.EXECUTE if self._calls else Stage.IDLE
-            case State.SHUTTING_DOWN | State.CLOSED:
-                return Stage.TEARDOWN
-            case State.FAILED:
-                return self.fault.stage if self.fault is not None else Stage.LAUNCH
-            case never:
-                assert_never(never)
+        if self.state is State.FAILED and self.fault is not None:
+            return self.fault.stage
+        return progress.stage(self.state, asked=bool(self._calls))
 
     # Messages
 
@@ -437,6 +431,14 @@ class DuplexSession(Conversation[State, Said]):
         except FrameTooLarge as error:
             raise LocalProtocolError(f"{what} cannot be sent: {error}") from error
 
+    def _is_too_much(self, body: bytes) -> bool:
+        """Tell whether the plugin leaves so many answers unread that *body* has no room beside them."""
+        if len(body) <= SMALL_BYTES or not self._lanes.replies:
+            return False
+        return (
+            sum(len(each.frame) for each in self._lanes.replies) + len(body) > self._terms.bounds.reply_bytes
+        )
+
     def _reply(self, id: int, body: bytes) -> None:
         if self.state not in _TALKING:
             return
@@ -474,13 +476,7 @@ class DuplexSession(Conversation[State, Said]):
             self._events.append(EndWanted(rung))
 
     def _while(self) -> str:
-        match self.state:
-            case State.STARTED | State.INITIALISING:
-                return "before it had answered plugin/init"
-            case State.SHUTTING_DOWN:
-                return "while it was shut down"
-            case _:
-                return "before it had answered" if self._calls else "while nothing was asked of it"
+        return progress.moment(self.state, asked=bool(self._calls))
 
     def _fail(
         self, code: FailureCode, message: str, limit: str | None = None, *, hint: str | None = None

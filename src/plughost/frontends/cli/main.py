@@ -25,6 +25,8 @@ COMMANDS = {
     "transform": "Run envelope plugins over the files of a directory.",
     "generate": "Run hook providers over a pipeline file and write what they generate.",
     "preflight": "Ask a hook plugin whether a job should run.",
+    "screen": "Show a plugin's screen.",
+    "cli": "Run a command that a plugin provides.",
     "check": "Check a plugin against its contract, clause by clause.",
     "lint": "Check an envelope plugin's manifest and sources, without running them.",
     "simulate": "Show what a restart policy makes of a plugin that fails.",
@@ -66,8 +68,8 @@ class LazyGroup(click.Group):
 def plughost(ctx: click.Context) -> None:
     """Run anyone's plugin in its own process.
 
-    PLUGIN is a directory that holds a plugin.toml, such a file, or a name in plughost.toml. Without any
-    file: `--contract execute -- COMMAND…`.
+    PLUGIN is a directory that holds a plugin.toml, a manifest.yml or a manifest.toml, or a name in plughost.toml.
+    Without any file: `--contract execute -- COMMAND…`.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -162,7 +164,7 @@ def report(terminal: Terminal, error: PlughostError) -> int:
 
 def _split(words: list[str]) -> list[str]:
     """Take the plugin's own command line, after `--`, out of *words*, and return it."""
-    if "--" not in words:
+    if "--" not in words or words[0] == "cli":  # after its namespace all words are the plugin's
         return []
     at = words.index("--")
     command = words[at + 1 :]

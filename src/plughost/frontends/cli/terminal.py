@@ -63,6 +63,11 @@ class Terminal:
         """Print a plugin's output for people: indented JSON."""
         self.text(json.dumps(value, ensure_ascii=False, indent=2))
 
+    def fields(self, **rows: str) -> None:
+        """Print names and their values, one a line; `_` in a name is a blank."""
+        for name, value in rows.items():
+            self.text(f"  {name.replace('_', ' '):<13} {one_line(value)}")
+
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Print rows in aligned columns."""
         cells = [list(headings), *([one_line(str(cell)) for cell in row] for row in rows)]

@@ -12,7 +12,7 @@ from ...contracts.duplex.host import Ask
 from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import CliDispatchResult, RenderResult
-from ...errors import LocalProtocolError
+from ...errors import HostClosed, LocalProtocolError
 from ...manifest.duplex_binding import DuplexBinding
 from ...manifest.duplex_manifest import DuplexManifest
 from ...manifest.duplex_registry import Rejection
@@ -39,6 +39,7 @@ class _LoopGround:
         self._clock = clock
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
+        self._to_say: set[Link] = set()  # calls that are made at the same time are written at once
 
     @property
     def watcher(self) -> Watcher:
@@ -49,6 +50,17 @@ class _LoopGround:
 
     def expect(self, link: Link) -> None:
         self._driver.expect(link)
+
+    def say_soon(self, link: Link) -> None:
+        if not self._to_say:
+            self._driver.loop.call_soon(self._say_all)
+        self._to_say.add(link)
+
+    def _say_all(self) -> None:
+        links, self._to_say = self._to_say, set()
+        for link in links:
+            if not link.finished:
+                link.say()
 
     def wake_at(self, at: float) -> None:
         if self._timer is None or at < self._timer_at:
@@ -188,6 +200,8 @@ class AsyncFleet:
         return self._fleet.key(member, screen_id, key)
 
     def _ticket(self, ask: Ask | None) -> tuple[Ticket, asyncio.Future[None]]:
+        if self._engine.forked:
+            raise HostClosed("this is a forked copy of the host: the plugins are its original's")
         if asyncio.get_running_loop() is not self._driver.loop:
             raise LocalProtocolError("this host belongs to another event loop")
         future: asyncio.Future[None] = self._driver.loop.create_future()

@@ -5,7 +5,6 @@ From any thread. Whoever waits works; see `crowd` for who does when nobody waits
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
@@ -15,6 +14,7 @@ from ...contracts.duplex.host import Ask
 from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import CliDispatchResult, RenderResult
+from ...errors import HostClosed, LocalProtocolError
 from ...manifest.duplex_binding import DuplexBinding
 from ...manifest.duplex_manifest import DuplexManifest
 from ...manifest.duplex_registry import Rejection
@@ -45,7 +45,7 @@ class BlockingFleet:
     ) -> None:
         self._host = host  # it ends its processes when nobody holds it any more: whoever holds us does
         self._engine = engine
-        self._crowd = Crowd(engine.clock, lambda: engine.closed)
+        self._crowd = Crowd(engine.clock, lambda: engine.closed and not engine.links)
         self._forget = forget
         with self._crowd.guard:
             self._fleet = Fleet(plan, engine, self._crowd)
@@ -136,8 +136,7 @@ class BlockingFleet:
 
     def ask(self, member: Member, ask: Ask | None) -> Any:
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
-        if self._crowd.working == threading.get_ident():
-            self._crowd.check_may_wait()
+        self._check_may_wait()
         ticket = Ticket(ask)
         with self._crowd.guard:
             self._fleet.ask(member, ticket)
@@ -149,12 +148,20 @@ class BlockingFleet:
             return self._fleet.conclude(member, ticket)
 
     def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
-        self._crowd.check_may_wait()
+        self._check_may_wait()
         ticket = Ticket(None)
         with self._crowd.guard:
             move(member, ticket)
             self._crowd.wait(ticket)
             self._fleet.conclude(member, ticket)
+
+    def _check_may_wait(self) -> None:
+        if self._engine.forked:
+            raise HostClosed("this is a forked copy of the host: the plugins are its original's")
+        if self._crowd.is_working_here:
+            raise LocalProtocolError(
+                "a callback of the host may not wait for a plugin: do it on another thread"
+            )
 
     def reload(self, member: Member, ticket: Ticket) -> None:
         self._fleet.reload(member, ticket)

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ...errors import HostClosed, LocalProtocolError
+from ...errors import HostClosed
 from ...process.link import Link, Watcher
 from .ground import nothing_is_due
 
@@ -66,22 +66,24 @@ class Goal(Protocol):
 class _UntilCalled:
     """The goal of the keeper: that somebody else wants to work."""
 
-    def __init__(self, followers: dict[threading.Condition, Goal]) -> None:
+    def __init__(self, followers: dict[threading.Condition, Goal], over: Callable[[], bool]) -> None:
         self._followers = followers
+        self._over = over
 
     @property
     def is_over(self) -> bool:
-        return bool(self._followers)
+        return bool(self._followers) or self._over()
 
 
 class Crowd:
-    """The ground of a fleet without a loop. *closed* tells whether the host is."""
+    """The ground of a fleet without a loop. *over* tells whether the host is closed and has no process left."""
 
-    def __init__(self, clock: Callable[[], float], closed: Callable[[], bool]) -> None:
+    def __init__(self, clock: Callable[[], float], over: Callable[[], bool]) -> None:
         self.guard = threading.RLock()
+        self._is_mine: Callable[[], bool] = self.guard._is_owned  # type: ignore[attr-defined]  # as Condition does
         self.tick: Callable[[float], None] = nothing_is_due
         self._clock = clock
-        self._closed = closed
+        self._over = over
         self._poller = _Poller()
         self._poll = self._poller.poll
         self._ready: dict[int, Callable[[], None]] = {}
@@ -99,7 +101,6 @@ class Crowd:
         self._poller.register(self._bell, _READ)
         self._leader: int | None = None
         self._polling = False
-        self.working: int | None = None  # the thread that deals with what came
         self._followers: dict[threading.Condition, Goal] = {}
         self._keeper: threading.Thread | None = None
         self._keeper_leads = False
@@ -148,6 +149,9 @@ class Crowd:
             if self._polling:
                 self._ring()
 
+    def say_soon(self, link: Link) -> None:
+        link.say()
+
     def wake_at(self, at: float) -> None:
         if at < self._fleet_due:
             self._fleet_due = at
@@ -169,15 +173,8 @@ class Crowd:
 
     @property
     def is_working_here(self) -> bool:
-        """Whether this very thread deals with what came, and has called us from there."""
-        return self.working == threading.get_ident()
-
-    def check_may_wait(self) -> None:
-        """Raise LocalProtocolError in a callback: the thread that would have to hear the answer is this one."""
-        if self.is_working_here:
-            raise LocalProtocolError(
-                "a callback of the host may not wait for a plugin: do it on another thread"
-            )
+        """Whether this very thread is at work already, and has called us from there: a callback, a signal handler."""
+        return self._is_mine()
 
     def wait(self, goal: Goal) -> None:
         """Work until *goal* is over, or let somebody else work. The guard is held, once. Deadlines bound it."""
@@ -191,8 +188,6 @@ class Crowd:
     def end(self) -> None:
         """Let go of everything. No link may be left."""
         with self.guard:
-            if self._ended:
-                return
             self._ended = True
             self._ring()
             self._keeper_may_look.notify_all()
@@ -234,7 +229,7 @@ class Crowd:
     def _keep(self) -> None:
         me = threading.get_ident()
         with self.guard:
-            while not self._ended and not (self._closed() and not self._links):
+            while not self._ended and not self._over():
                 if self._leader is not None:
                     self._keeper_may_look.wait(IDLE_LOOK_S)
                 elif self._followers or self._clock() - self._last_led < REST_S:
@@ -242,12 +237,13 @@ class Crowd:
                 else:
                     self._keeper_leads = True
                     try:
-                        self._lead(me, _UntilCalled(self._followers))
+                        self._lead(me, _UntilCalled(self._followers, self._over))
                     except HostClosed:
                         break
                     finally:
                         self._keeper_leads = False
-            if self._ended:
+            if self._leader is None:  # else it has to be told to go, and does the rest
+                self._ended = True
                 self._dispose()
 
     # One step
@@ -264,19 +260,15 @@ class Crowd:
         finally:
             self.guard.acquire()
             self._polling = False
-        self.working = threading.get_ident()
-        try:
-            for fd, _mask in found:
-                on_ready = self._ready.get(fd)
-                if on_ready is not None:
-                    on_ready()
-                elif fd == self._bell:
-                    self._hear_bell()
-            while self._posted:
-                self._posted.popleft()()
-            self._pass_time(quiet=not found)
-        finally:
-            self.working = None
+        for fd, _mask in found:
+            on_ready = self._ready.get(fd)
+            if on_ready is not None:
+                on_ready()
+            elif fd == self._bell:
+                self._hear_bell()
+        while self._posted:
+            self._posted.popleft()()
+        self._pass_time(quiet=not found)
         if self._followers:
             for condition, goal in self._followers.items():
                 if goal.is_over:

@@ -20,7 +20,9 @@ class SnapshotLimits:
     store: int = 268_435_456  # of the latest of all topics
     subscriptions: int = 4096  # as many topics as nobody writes by hand
     waiting: int = 1024  # deliveries: a chunked data set of 2 GiB; one further behind will not catch up
-    queue: int = 67_108_864  # of all that waits for one subscriber; the newest stays, whatever its size
+    queue: int = (
+        268_435_456  # of all that waits for one subscriber: as much as the store; the newest stays anyway
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,10 @@ class Errands:
         else:
             self._queues.setdefault(plugin, deque()).append((work, done))
 
+    def forget(self, plugin: str) -> None:
+        """Do not begin what waits for its turn: whoever asked for it is gone."""
+        self._queues.pop(plugin, None)
+
     def close(self) -> None:
         """Do nothing more. What is under way ends by itself, and nobody is told."""
         self._closed = True
@@ -94,7 +98,7 @@ class Errands:
             with self._change:
                 while not self._ready:
                     self._idle += 1
-                    woken = self._change.wait(LINGER_S)
+                    woken = not self._closed and self._change.wait(LINGER_S)
                     self._idle -= 1
                     if self._closed or (not woken and not self._ready):
                         self._threads -= 1

@@ -6,7 +6,6 @@ waits for an answer. Plugins know each other only through here.
 
 from __future__ import annotations
 
-import heapq
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from ...capabilities.gates import Refusal
 from ...contracts.duplex import host as contract
 from ...contracts.duplex.keys import KeyEvent
+from ...contracts.duplex.lanes import Lane
 from ...contracts.duplex.messages import HandleEventParams
 from ...contracts.duplex.news import Called, Told
 from ...errors import HostClosed, LocalProtocolError, ManifestError, RemoteProtocolError
@@ -35,6 +35,7 @@ from .options import FleetPlan
 from .services import Services, Surface
 from .snapshots import HOST, Snapshots
 from .ticket import Ticket
+from .timers import Timers
 
 AHEAD = 8  # events that are handed to a process before it has read them; the rest wait where newer ones replace them
 
@@ -56,8 +57,7 @@ class Fleet:
         self._keys = 0
         self._hearers: list[tuple[str | None, Hearer]] = []
         self._encoded: tuple[int, bytes] = (0, b"")  # the last publish, as the plugins are told of it
-        self._timers: list[tuple[float, int, Callable[[], None]]] = []
-        self._timer_number = 0
+        self._timers = Timers()
         self._services = Services(
             Surface(
                 snapshots=self.snapshots,
@@ -76,13 +76,18 @@ class Fleet:
 
     def _add(self, binding: DuplexBinding) -> None:
         try:
-            config = duplex_config.resolve(binding.manifest, self.plan.config.get(binding.name))
+            config = self._config(binding)
         except ManifestError as error:
             self.rejected.append(duplex_registry.Rejection(binding.name, binding.manifest.directory, error))
             return
         gates = self.plan.gates(binding)
         self.members[binding.name] = Member(binding, gates, self._engine, self._ground, self, config)
         self._declare(self.members[binding.name])
+
+    def _config(self, binding: DuplexBinding) -> dict[str, Any] | None:
+        config = duplex_config.resolve(binding.manifest, self.plan.config.get(binding.name))
+        contract.check_config(binding, config)
+        return config
 
     def _declare(self, member: Member) -> None:
         said = member.binding.manifest.subscribes
@@ -188,9 +193,10 @@ class Fleet:
         if self.closed:
             ticket.end(HostClosed(f"{member.name} is closed"))
             return
-        if (directory / FILE_NAME).exists():
+        # One that was bound in code stays as it is: what was taken away there is written nowhere else.
+        if member.name not in self.plan.bound and (directory / FILE_NAME).exists():
             binding = duplex_registry.load(directory, self.plan.narrowings)
-            config = duplex_config.resolve(binding.manifest, self.plan.config.get(binding.name))
+            config = self._config(binding)
             member.rebind(binding, self.plan.gates(binding), config)
             self._declare(member)
             self.routes = self._route()
@@ -213,8 +219,7 @@ class Fleet:
 
     def tick(self, now: float) -> None:
         """It is *now*: do what is due, and say when to be told again."""
-        while self._timers and self._timers[0][0] <= now:
-            heapq.heappop(self._timers)[2]()
+        self._timers.pass_to(now)
         for member in tuple(self.members.values()):
             due = member.next_deadline()
             if due is not None and due <= now:
@@ -225,15 +230,14 @@ class Fleet:
 
     def next_deadline(self) -> float | None:
         times = [at for member in self.members.values() if (at := member.next_deadline()) is not None]
-        if self._timers:
-            times.append(self._timers[0][0])
+        if (at := self._timers.next_deadline()) is not None:
+            times.append(at)
         return min(times, default=None)
 
-    def _after(self, seconds: float, work: Callable[[], None]) -> None:
-        self._timer_number += 1
+    def _after(self, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
         at = self._engine.clock() + seconds
-        heapq.heappush(self._timers, (at, self._timer_number, work))
         self._ground.wake_at(at)
+        return self._timers.add(at, work)
 
     # What members need
 
@@ -243,21 +247,33 @@ class Fleet:
     def feed(self, member: Member) -> None:
         """Hand *member* what was published for it, as far as it reads."""
         link = member.link
-        if link is None:
-            return
+        if link is None or not member.listens:
+            return  # what is taken now would be lost: it is for the next process
         session = link.conversation
         while session.events_waiting < AHEAD:
             snapshot = self.snapshots.take(member.name)
             if snapshot is None:
                 member.has_events = False
                 return
-            if not session.tell(self._told(snapshot)):
-                return
+            try:
+                session.tell(self._told(snapshot))
+            except LocalProtocolError:  # more than this plugin is to be told at once
+                member.lose(Lane.EVENT)
             if snapshot.topic not in member.binding.manifest.subscribes.latest_state:
                 member.touch()
 
+    def lost(self, member: Member) -> int:
+        return self.snapshots.tally(member.name).dropped
+
     def left(self, member: Member) -> None:
         self.snapshots.left(member.name)
+        self._errands.forget(member.name)
+        self._services.left(member)
+
+    def awaits(self, member: Member) -> bool:
+        if self.closed or not self.plan.spawn_for_events or member.lifecycle.state is State.QUARANTINED:
+            return False
+        return self.snapshots.waiting(member.name) > 0
 
     # Publishing
 
@@ -281,13 +297,11 @@ class Fleet:
 
     def _deliver(self, member: Member) -> None:
         member.has_events = True
-        if member.link is not None:
+        if member.link is not None and member.listens:
             self.feed(member)
             if member.link.conversation.has_to_say:
                 member.link.pump()
-        elif (
-            self.plan.spawn_for_events and member.lifecycle.state is not State.QUARANTINED and not self.closed
-        ):
+        elif self.awaits(member):
             member.want()
 
     def _told(self, snapshot: Snapshot) -> bytes:

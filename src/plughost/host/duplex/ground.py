@@ -19,6 +19,9 @@ class Ground(Protocol):
     def expect(self, link: Link) -> None:
         """Look at the deadlines of *link* again: something was asked of it."""
 
+    def say_soon(self, link: Link) -> None:
+        """Let *link* write what its session has to say, together with what will be said in a moment, if it can be."""
+
     def wake_at(self, at: float) -> None:
         """Let the fleet tick at *at*, or before."""
 

@@ -20,7 +20,7 @@ from ...contracts.duplex import host as contract
 from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.lanes import Lane
 from ...contracts.duplex.messages import HandleKeyParams
-from ...contracts.duplex.news import Answered, Called, Dropped, Ignored, InitDone, News, Told
+from ...contracts.duplex.news import Answered, Called, Dropped, Ignored, InitDone, News, Told, worth_telling
 from ...contracts.duplex.session import DuplexSession
 from ...contracts.duplex.states import State as Conversing
 from ...errors import HostClosed, LocalProtocolError
@@ -28,10 +28,10 @@ from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.duplex_binding import DuplexBinding
 from ...messages.jsonrpc import ErrorResponse, Response
 from ...supervision.lifecycle import Lifecycle
-from ...supervision.restart import RestartPolicy, SpawnMode
 from ...supervision.states import Action, Actions, BeginShutdown, Refuse, RefuseReason, Spawn, State
 from ..engine import BoundLink, Engine
 from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
+from . import refusals, restarts
 from .ground import Ground
 from .status import Status
 from .ticket import Ticket
@@ -54,6 +54,12 @@ class Surroundings(Protocol):
     def left(self, member: Member) -> None:
         """A process of the plugin is gone."""
 
+    def lost(self, member: Member) -> int:
+        """Return how many publishes the plugin was not told of, because too much waited for it."""
+
+    def awaits(self, member: Member) -> bool:
+        """Tell whether the plugin is to be started for what was published."""
+
 
 class Member:
     """A plugin. Everything here is for the one thread, or the one lock, under which the fleet works."""
@@ -70,7 +76,7 @@ class Member:
         self.binding = binding
         self.gates = gates
         self.process = binding.process()
-        self.lifecycle = Lifecycle(policy(binding), engine.clock())
+        self.lifecycle = Lifecycle(restarts.policy(binding), engine.clock())
         self.link: DuplexLink | None = None
         self.last_failure: PluginFailure | None = None
         self.wedged = False
@@ -88,7 +94,7 @@ class Member:
         self._ready: list[Ticket] = []  # want it to run
         self._leaving: list[Ticket] = []  # want it gone
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
-        self._keys: deque[HandleKeyParams] = deque(maxlen=binding.limits.key_lane)
+        self._keys: deque[bytes] = deque()
         self._missed = 0
         self._touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self._attending = False
@@ -116,7 +122,7 @@ class Member:
             unanswered=session.unanswered if session is not None else 0,
             waiting_events=session.events_waiting if session is not None else 0,
             dropped_keys=dropped[Lane.KEY],
-            dropped_events=dropped[Lane.EVENT],
+            dropped_events=dropped[Lane.EVENT] + self._fleet.lost(self),
             ignored=self.ignored.total() + (session.ignored.total() if session is not None else 0),
             denied=self.denied,
             last_failure=self.last_failure,
@@ -137,7 +143,7 @@ class Member:
         self.gates = gates
         self.process = binding.process()
         self._config = config
-        self.lifecycle.policy = policy(binding)
+        self.lifecycle.policy = restarts.policy(binding)
 
     def ask(self, ticket: Ticket) -> None:
         """Ask the plugin, or let the ticket wait for a process. It may be over before this returns."""
@@ -146,12 +152,15 @@ class Member:
         if running and link is not None and self.lifecycle.state is State.RUNNING:
             self._touched = now
             self._submit(link, ticket, now)
-            link.say()
+            if link.conversation.pending > 1:
+                self._ground.say_soon(link)
+            else:
+                link.say()
             self._ground.expect(link)
             return
         self._waiting[ticket] = None
         self._obey(self.lifecycle.wanted(now))
-        if self.link is not None and self._listens(self.link):
+        if self.link is not None and self.listens:
             self._submit_waiting(self.link)
             self.link.pump()
 
@@ -167,16 +176,36 @@ class Member:
     def key(self, params: HandleKeyParams) -> bool:
         """Tell the plugin of a key, before everything else that waits. Returns whether it will be told."""
         now, link = self._engine.clock(), self.link
-        if link is not None and self._listens(link):
+        body = contract.told(self.binding, "plugin/handle_key", params)
+        if link is not None and self.listens:
             self._touched = now
-            told = link.conversation.notify("plugin/handle_key", params, Lane.KEY)
+            told = link.conversation.tell(body, Lane.KEY)
             link.pump()
             return told
         if self.lifecycle.closed or self.lifecycle.state is State.QUARANTINED:
             return False
-        self._keys.append(params)
+        if len(self._keys) == self.binding.limits.key_lane:
+            self._keys.popleft()
+            self.lose(Lane.KEY)
+        self._keys.append(body)
         self._obey(self.lifecycle.wanted(now))
         return True
+
+    @property
+    def listens(self) -> bool:
+        """Whether there is a process, and it is still to be told anything."""
+        return self.link is not None and self.link.conversation.state in _LISTENING
+
+    def lose(self, lane: Lane) -> None:
+        """Count a key or an event that no process will be told of."""
+        self.dropped[lane] += 1
+        if worth_telling(self.dropped[lane]):
+            self.tell(LaneDropped(lane.value, self.dropped[lane]))
+
+    def speak(self, link: DuplexLink) -> None:
+        """Let *link* write what its session has to say; what is heard just now may add to it first."""
+        if not self._attending:
+            link.pump()
 
     def touch(self) -> None:
         """It is in use."""
@@ -211,7 +240,9 @@ class Member:
         self._obey(self.lifecycle.tick(now))
         for ticket in [each for each in self._waiting if each.until is not None and each.until <= now]:
             del self._waiting[ticket]
-            ticket.end(self._not_started(ticket))
+            ticket.end(
+                self._engine.fail(refusals.not_started(self.process, ticket.ask, self.lifecycle.state))
+            )
 
     def next_deadline(self) -> float | None:
         waiting = (ticket.until for ticket in self._waiting)
@@ -225,14 +256,11 @@ class Member:
         if link is not None:
             self._leaving.append(ticket)
         self._obey(move(self._engine.clock()))
-        if self.link is link and link is not None and self.lifecycle.state is not State.SHUTTING_DOWN:
+        if self.link is link and link is not None and self.lifecycle.state is State.SPAWNING:
             self._leaving.remove(ticket)  # it was about to start: that is as good as new
             ticket.end(None)
         elif link is None:
             ticket.end(None)
-
-    def _listens(self, link: DuplexLink) -> bool:
-        return link.conversation.state in _LISTENING
 
     def _obey(self, actions: Actions) -> None:
         todo: deque[Action] = deque(actions)
@@ -272,7 +300,7 @@ class Member:
         self.link = link
         actions = self.lifecycle.spawned(self._engine.clock())
         for key in self._keys:
-            link.conversation.notify("plugin/handle_key", key, Lane.KEY)
+            link.conversation.tell(key, Lane.KEY)
         self._keys.clear()
         self._submit_waiting(link)
         self._ground.adopt(link, partial(self._attend, link))
@@ -382,6 +410,8 @@ class Member:
 
     def _note_miss(self, link: DuplexLink, ticket: Ticket) -> None:
         assert ticket.ask is not None
+        if ticket.ask.limit == contract.CALLERS_LIMIT:
+            return  # whoever invoked it had less patience than we have: that is no fault of the plugin
         self._missed += 1
         if not self.wedged:
             self.wedged = True
@@ -409,14 +439,13 @@ class Member:
             self.last_failure = self._engine.fail(self._failure(link, session.fault, sent=False))
         let_go = session.state is Conversing.CLOSED
         self._obey(self.lifecycle.exited(now, link.exit_status, during_shutdown=let_go))
-        if self._waiting:
+        if self._waiting or (session.fault is not None and self._fleet.awaits(self)):
             self.want()
+        stopped = HostClosed(f"{self.name} was {'closed' if self.lifecycle.closed else 'stopped'}")
         for ticket, fault, sent in doomed:
-            ticket.end(self._failure(link, fault, sent=sent))
+            ticket.end(stopped if let_go else self._failure(link, fault, sent=sent))
         for ticket in unready:
-            ticket.end(
-                self.last_failure if session.fault is not None else HostClosed(f"{self.name} was stopped")
-            )
+            ticket.end(stopped if session.fault is None else self.last_failure)
         for ticket in gone:
             ticket.end(None)
 
@@ -458,34 +487,5 @@ class Member:
             if reason is RefuseReason.CLOSED:
                 ticket.end(HostClosed(f"{self.name} is closed"))
             else:
-                ticket.end(self._quarantined())
-
-    def _quarantined(self) -> PluginFailure:
-        count = len(self.lifecycle.failures) or self.lifecycle.policy.failures_to_quarantine
-        last = f"; the last time: {self.last_failure.message}" if self.last_failure is not None else ""
-        problem = f"it is quarantined after {count} failures{last}"
-        hint = "Mend the plugin, then reload it."
-        if self.last_failure is not None:
-            hint = f"{hint} {self.last_failure.hint}"
-        return outcome.launch_failure(self.process, problem, limit="limits.failures_to_quarantine", hint=hint)
-
-    def _not_started(self, ticket: Ticket) -> PluginFailure:
-        what = ticket.ask.method if ticket.ask is not None else "it"
-        message = f"{what} waited too long for the plugin, which is {self.lifecycle.state}"
-        limit = ticket.ask.limit if ticket.ask is not None else None
-        fault = Fault(FailureCode.TIMEOUT, Stage.LAUNCH, message, limit)
-        return self._engine.fail(outcome.failure(self.process, fault, Evidence(command=self.process.command)))
-
-
-def policy(binding: DuplexBinding) -> RestartPolicy:
-    """Return how the processes of *binding* follow one another."""
-    limits, lifecycle = binding.limits, binding.manifest.lifecycle
-    return RestartPolicy(
-        spawn=SpawnMode(lifecycle.spawn),
-        backoff_s=limits.backoff_s,
-        failure_window_s=limits.failure_window_s,
-        failures_to_quarantine=limits.failures_to_quarantine,
-        stable_s=limits.stable_s,
-        exit_zero_is_crash=lifecycle.exit_zero_is_crash,
-        idle_reap_s=binding.idle_reap_s,
-    )
+                failures = len(self.lifecycle.failures) or self.lifecycle.policy.failures_to_quarantine
+                ticket.end(refusals.quarantined(self.process, failures, self.last_failure))

@@ -43,6 +43,7 @@ class FleetPlan:
 
     bindings: tuple[DuplexBinding, ...]
     rejected: tuple[Rejection, ...] = ()
+    bound: frozenset[str] = frozenset()  # the names of those that were given as bindings
     narrowings: Mapping[str, Narrowing] = field(default_factory=dict)
     config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     roots: tuple[Root, ...] = ()
@@ -82,6 +83,7 @@ def plan(places: Iterable[Place], options: FleetKeywords) -> FleetPlan:
     return FleetPlan(
         bindings=bindings,
         rejected=found.rejected,
+        bound=frozenset(binding.name for binding in bound),
         narrowings=narrowings,
         config=config,
         roots=_roots(options.get("roots")),

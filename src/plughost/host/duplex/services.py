@@ -60,6 +60,10 @@ LOGGED = {
     LogLevel.WARN: "WARNING",
     LogLevel.ERROR: "ERROR",
 }
+CARRIED_BYTES = 67_108_864  # 64 MiB of parameters of calls that are not answered: four of the largest
+LOG_BYTES = (
+    1_048_576  # of one log: 16 MiB of empty lists in its fields would keep everybody waiting for a second
+)
 SHORT = 4_096  # characters of a message that would not fit a frame with all that comes along
 LONGEST_ACTION_S = 86_400.0 * 365  # what a caller calls longer is for ever
 
@@ -75,7 +79,9 @@ class Surface:
     owner: Callable[[str], Member | None]
     ask: Callable[[Member, Ticket], None]
     publish: Callable[[Member, str, bytes], Refusal | None]
-    after: Callable[[float, Callable[[], None]], None]  # calls what it is given after so many seconds
+    after: Callable[
+        [float, Callable[[], None]], Callable[[], None]
+    ]  # so many seconds; returns how to end that
     actions: Mapping[str, Action] = field(default_factory=dict)  # the host's own
     log_level: LogLevel = LogLevel.INFO
     fetcher: Fetcher = field(default_factory=Fetcher)
@@ -87,6 +93,7 @@ class Services:
     def __init__(self, surface: Surface) -> None:
         self._on = surface
         self._threshold = LEVELS.index(surface.log_level)
+        self._carried: dict[tuple[str, int], int] = {}  # bytes of calls that are not answered, by process
         self._calls: dict[str, Callable[[_Asked, Any], None]] = {
             "host/snapshot/get": self._snapshot_get,
             "host/snapshot/subscribe": self._snapshot_subscribe,
@@ -103,9 +110,32 @@ class Services:
     def serve(self, member: Member, link: DuplexLink, news: Called | Told) -> None:
         """Serve a call, or take a notification."""
         if isinstance(news, Called):
-            self._call(_Asked(member, link, news.id), news)
+            asked = _Asked(member, link, news.id)
+            if self._carry(asked, memoryview(news.params).nbytes):
+                self._call(asked, news)
+            else:
+                asked.refuse(Refusal(INTERNAL_ERROR, "too much is asked at once"))
         else:
             self._told(member, news)
+
+    def left(self, member: Member) -> None:
+        """A process of *member* is gone: what it asked for is owed to nobody."""
+        self._carried.pop((member.name, member.starts), None)
+
+    def _carry(self, asked: _Asked, size: int) -> bool:
+        """Note what is held of a call until it is answered. Returns whether that is not too much."""
+        life = (asked.member.name, asked.member.starts)
+        held = self._carried.get(life, 0)
+        if held and held + size > CARRIED_BYTES:
+            return False
+        self._carried[life] = held + size
+
+        def put_down() -> None:
+            if life in self._carried:
+                self._carried[life] -= size
+
+        asked.put_down = put_down
+        return True
 
     def _call(self, asked: _Asked, news: Called) -> None:
         serve = self._calls.get(news.method)
@@ -128,6 +158,9 @@ class Services:
         take = self._notices.get(news.method)
         if take is None:
             self._ignore(member, "unknown_notification", f"nobody hears {quote(news.method)}")
+            return
+        if news.method == "host/log" and memoryview(news.params).nbytes > LOG_BYTES:
+            self._ignore(member, "too_large", f"a log of over {LOG_BYTES} bytes")
             return
         try:
             params = decode(HOST_METHODS[news.method].params, news.params)
@@ -221,7 +254,7 @@ class Services:
         if owner is None:
             asked.refuse(Refusal(METHOD_NOT_FOUND, f"unknown action: {quote(params.action)}"))
             return
-        ask = contract.Ask("host/action/invoke", params, seconds, ActionInvokeResult, "timeout_ms")
+        ask = contract.Ask("host/action/invoke", params, seconds, ActionInvokeResult, contract.CALLERS_LIMIT)
         self._on.ask(owner, Ticket(ask, lambda ticket: self._answer_action(asked, owner, params, ticket)))
 
     def _answer_action(
@@ -238,7 +271,7 @@ class Services:
             case ErrorResponse(code=code, message=message, data=data):
                 asked.refuse_with(code, message, None if data == NULL else data)
             case PluginFailure() as failure:
-                late = failure.code is FailureCode.TIMEOUT and failure.autopsy.limit == "timeout_ms"
+                late = failure.code is FailureCode.TIMEOUT and failure.autopsy.limit == contract.CALLERS_LIMIT
                 if late:
                     asked.refuse(Refusal(ACTION_TIMEOUT, f"action timed out: {quote(params.action)}"))
                 else:
@@ -252,24 +285,26 @@ class Services:
         self, asked: _Asked, params: ActionInvokeParams, action: Action, seconds: float | None
     ) -> None:
         def work() -> ActionInvokeResult:
-            return ActionInvokeResult(bytes(action(params.payload)))
+            return ActionInvokeResult(contract.octets(action(params.payload)))
 
         self._elsewhere(asked, "host/action/invoke", work)
         if seconds is not None:
             message = f"action timed out: {quote(params.action)}"
-            self._on.after(seconds, lambda: asked.refuse(Refusal(ACTION_TIMEOUT, message)))
+            asked.until = self._on.after(seconds, lambda: asked.refuse(Refusal(ACTION_TIMEOUT, message)))
 
 
 class _Asked:
     """A call that is to be answered once: to the process that made it, if that is still there."""
 
-    __slots__ = ("_id", "_link", "_open", "member")
+    __slots__ = ("_id", "_link", "_open", "member", "put_down", "until")
 
     def __init__(self, member: Member, link: DuplexLink, id: int) -> None:
         self.member = member
         self._link = link
         self._id = id
         self._open = True
+        self.until: Callable[[], None] | None = None  # ends the wait for its deadline
+        self.put_down: Callable[[], None] | None = None  # what was held of it is let go
 
     def conclude(self, came: Any) -> None:
         """Answer with what came of it: a result, a refusal, or an exception."""
@@ -283,19 +318,25 @@ class _Asked:
     def answer(self, result: Any) -> None:
         if self._begin():
             self._link.conversation.answer(self._id, result)
-            self._link.pump()
+            self.member.speak(self._link)
 
     def refuse(self, refusal: Refusal) -> None:
         self.refuse_with(refusal.code, refusal.message, refusal.data)
 
     def refuse_with(self, code: int, message: str, data: Any) -> None:
         if self._begin():
-            try:
-                self._link.conversation.refuse(self._id, code, message, data)
-            except LocalProtocolError:  # another plugin's words, and too many of them
-                self._link.conversation.refuse(self._id, code, message[:SHORT], None)
-            self._link.pump()
+            for words, more in ((message, data), (message[:SHORT], None), ("", None)):
+                try:
+                    self._link.conversation.refuse(self._id, code, words, more)
+                    break
+                except LocalProtocolError:  # another plugin's words, and too many of them
+                    continue
+            self.member.speak(self._link)
 
     def _begin(self) -> bool:
         begins, self._open = self._open, False
+        if begins:
+            for over in (self.until, self.put_down):
+                if over is not None:
+                    over()
         return begins and not self._link.finished

@@ -12,6 +12,13 @@ from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal
 if TYPE_CHECKING:
     from ....host.events import Event
 
+# What a plugin of another contract is used by.
+OTHER_COMMANDS = {
+    "envelope": "`plughost transform`",
+    "hook": "`plughost generate` or `plughost preflight`",
+    "duplex": "`plughost cli` or `plughost screen`",
+}
+
 
 @click.command("call", short_help="Call a tool of an `execute` plugin.")
 @click.argument("words", nargs=-1, metavar="PLUGIN TOOL [JSON]", shell_complete=options.complete_plugin)
@@ -50,6 +57,11 @@ def command(
     if not 1 <= len(rest) <= 2:
         raise click.UsageError("Give PLUGIN, TOOL and at most one JSON input (with --contract no PLUGIN).")
     binding = options.bind(ctx, plugin, contract)
+    if binding.contract in OTHER_COMMANDS:
+        raise click.UsageError(
+            f"`call` is for plugins of the contract execute; this one is {binding.contract}. "
+            f"Use {OTHER_COMMANDS[binding.contract]}."
+        )
     input = options.parse_json(rest[1]) if len(rest) == 2 else None
     context = _read_context(context_pairs)
     terminal = Terminal(as_json=as_json)

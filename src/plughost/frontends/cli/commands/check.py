@@ -11,16 +11,18 @@ from .. import options
 from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal
 
 if TYPE_CHECKING:
+    from ....conformance.duplex_subject import Subject
     from ....conformance.report import Report
     from ....manifest.binding import Binding
     from ....process.launcher import Launcher
 
 MARKS = {"passed": "pass", "failed": "FAIL", "skipped": "skip"}
-# Which options are of one contract only, by the names of their parameters.
+# Which options are of some contracts only, by the names of their parameters.
 OWN_OPTIONS = {
     "execute": {"tool": "--tool", "input_text": "--input", "no_call": "--no-call"},
     "envelope": {"against": "--against", "variables": "--var", "answers": "--answer"},
     "hook": {"schema": "--schema", "no_large": "--no-large"},
+    "duplex": {"no_call": "--no-call", "no_large": "--no-large"},
 }
 
 
@@ -29,7 +31,11 @@ OWN_OPTIONS = {
 @options.contract
 @click.option("--tool", help="execute: the tool to call; the first one otherwise.")
 @click.option("--input", "input_text", metavar="JSON", help="execute: what to call it with; {} otherwise.")
-@click.option("--no-call", is_flag=True, help="execute: call no tool, check only the handshake and the end.")
+@click.option(
+    "--no-call",
+    is_flag=True,
+    help="execute: call no tool, check only the handshake and the end. duplex: invoke no actions.",
+)
 @click.option(
     "--against",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -48,7 +54,7 @@ OWN_OPTIONS = {
     metavar="FILE",
     help="hook: ask it about this pipeline file; about a small one otherwise.",
 )
-@click.option("--no-large", is_flag=True, help="hook: send no requests of the greatest length.")
+@click.option("--no-large", is_flag=True, help="hook, duplex: send nothing of the greatest length.")
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write JUnit XML."
 )
@@ -73,25 +79,31 @@ def command(
 
     It starts the plugin ten to thirty times. An execute plugin is really called: choose a harmless tool with
     --tool. An envelope plugin works on files in temporary directories; where the kernel can, it is kept from
-    writing anywhere else. What a hook plugin generates is looked at, and written nowhere. Exit status: 0 if no
+    writing anywhere else. What a hook plugin generates is looked at, and written nowhere. A duplex plugin is asked
+    for its screen, for the help of its commands, and for its actions, with nothing to work on. Exit status: 0 if no
     clause is broken, 1 otherwise.
     """
     from ....contracts.outcome import launch_failure
     from ....errors import Unsupported
     from ....process.local import LocalLauncher
 
-    binding = options.bind(ctx, plugin, contract)
-    _refuse_foreign_options(ctx, binding.contract)
+    own = _duplex_directory(plugin) if contract is None else None
+    binding = options.bind(ctx, plugin, contract) if own is None or own.process is not None else None
+    _refuse_foreign_options(ctx, "duplex" if binding is None else binding.contract)
     terminal = Terminal(as_json=as_json)
     launcher = LocalLauncher()
     try:
-        if binding.contract == "envelope":
+        if binding is None or binding.contract == "duplex":
+            report = _examine_duplex(own, binding, launcher, large=not no_large, call=not no_call)
+        elif binding.contract == "envelope":
             report = _examine_envelope(binding, launcher, against, variables, answers)
         elif binding.contract == "hook":
             report = _examine_hook(binding, launcher, schema, large=not no_large)
         else:
             report = _examine_execute(binding, launcher, tool, input_text, call=not no_call)
     except (OSError, Unsupported) as error:
+        if binding is None:
+            raise
         reason = launcher.diagnose(binding, error)
         raise launch_failure(binding, f"it could not be started: {reason}") from error
     finally:
@@ -104,12 +116,38 @@ def command(
 
 def _refuse_foreign_options(ctx: click.Context, contract: str) -> None:
     """Raise a usage error for an option that has no meaning in *contract*."""
-    for other, owned in OWN_OPTIONS.items():
-        given = [option for name, option in owned.items() if ctx.params[name]]
-        if given and other != contract:
-            raise click.UsageError(
-                f"{given[0]} is for plugins of the contract {other}; this one is {contract}."
-            )
+    for owned in OWN_OPTIONS.values():
+        for name, option in owned.items():
+            owners = [other for other, options in OWN_OPTIONS.items() if name in options]
+            if ctx.params[name] and contract not in owners:
+                raise click.UsageError(
+                    f"{option} is for plugins of the contract {' or '.join(owners)}; this one is {contract}."
+                )
+
+
+def _duplex_directory(plugin: str | None) -> Subject | None:
+    """Return the `duplex` plugin in the directory *plugin*, whose manifest may have flaws; None if it is none."""
+    from ....conformance import duplex_subject
+
+    if plugin is None or not duplex_subject.is_directory(Path(plugin)):
+        return None
+    return duplex_subject.of_directory(Path(plugin))
+
+
+def _examine_duplex(
+    own: Subject | None, binding: Binding | None, launcher: Launcher, *, large: bool, call: bool
+) -> Report:
+    from ....conformance import duplex, duplex_subject
+    from ....manifest import duplex_registry
+    from ....manifest.binding import COMMAND_LINE
+
+    if own is None:
+        assert binding is not None
+        if binding.source == COMMAND_LINE:
+            own = duplex_subject.of_command(binding.command, binding.directory)
+        else:
+            own = duplex_subject.of_binding(duplex_registry.load(binding.directory))
+    return duplex.check(own, launcher, large=large, call=call)
 
 
 def _examine_execute(

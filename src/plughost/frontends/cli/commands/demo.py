@@ -19,6 +19,7 @@ BUNDLED = Path(__file__).parents[3] / "bundled"
 WIDTH = 92  # characters of a frame that are shown
 WORKFLOW = ".github/workflows/ci.yml"
 WORKFLOW_LINES = 36  # of it that are shown
+SCREEN_WIDTH, SCREEN_HEIGHT = 80, 20  # columns and rows of the screen that is shown
 
 
 @click.command("demo", short_help="Run one bundled plugin of each contract and show what came back.")
@@ -26,10 +27,15 @@ WORKFLOW_LINES = 36  # of it that are shown
 def command(as_json: bool) -> None:
     """Launch the bundled plugins, talk to them, end them, and show what passed and how long it took."""
     terminal = Terminal(as_json=as_json)
-    shown = {"execute": _execute(terminal), "envelope": _envelope(terminal), "hook": _hook(terminal)}
+    shown = {
+        "execute": _execute(terminal),
+        "envelope": _envelope(terminal),
+        "hook": _hook(terminal),
+        "duplex": _duplex(terminal),
+    }
     terminal.data({"ok": True, "contracts": shown})
     terminal.text(
-        "\nNext: `plughost new execute my-plugin`, or `envelope` or `hook` instead, makes one of your own."
+        "\nNext: `plughost new execute my-plugin`, or `envelope`, `hook` or `duplex` instead, makes one of your own."
     )
 
 
@@ -166,6 +172,59 @@ def _hook(terminal: Terminal) -> dict[str, Any]:
             f"    …\n  asked again, the files are up to date: {'yes' if again.up_to_date else 'no'}"
         )
         return {"result": generation.to_dict(), "workflow": workflow, "up_to_date": again.up_to_date}
+
+
+def _duplex(terminal: Terminal) -> dict[str, Any]:
+    """Let one plugin read made-up logs and another show what it publishes: as a command, and as a screen."""
+    from itertools import pairwise
+    from time import perf_counter
+
+    from ....blocking import Host
+    from ....host.duplex import painting
+    from ....host.events import Published
+
+    terminal.heading("\nduplex: two plugins stay; one reads logs and publishes, the other shows it")
+    plugins = BUNDLED / "duplex"
+    moments = [perf_counter()]
+
+    def show(event: Event) -> None:
+        if isinstance(event.what, Published):
+            what = event.what
+            terminal.text(
+                f"  {event.plugin} publishes {what.topic}: {what.size} bytes, version {what.version}"
+            )
+
+    with Host(on_event=show) as host:
+        fleet = host.fleet(
+            plugins / "session-reader",
+            plugins / "burndown",
+            roots={f"read_{kind}_logs": [plugins / "sample-logs" / kind] for kind in ("claude", "codex")},
+        )
+        for plugin in fleet:
+            plugin.start()
+        moments.append(perf_counter())
+        command = fleet.cli("usage", ["--by", "project"])
+        moments.append(perf_counter())
+        rendered = fleet["burndown"].render(SCREEN_WIDTH, SCREEN_HEIGHT)
+        moments.append(perf_counter())
+        fleet.close()
+    moments.append(perf_counter())
+    stdout = bytes(command.stdout).decode("utf-8", "replace")
+    screen = painting.text(rendered.buffer)
+    terminal.text("  the command `usage --by project` of burndown wrote:")
+    for line in stdout.splitlines():
+        terminal.text(f"    {line}")
+    terminal.text(f"  its screen of {SCREEN_WIDTH}x{SCREEN_HEIGHT}:")
+    for line in screen.splitlines():
+        terminal.text(f"  | {line}")
+    stages = ("start both", "command", "screen", "end both")
+    timings = {
+        stage: round((after - before) * 1000, 3)
+        for stage, (before, after) in zip(stages, pairwise(moments), strict=True)
+    }
+    terminal.text("  milliseconds: " + ", ".join(f"{stage} {ms:.1f}" for stage, ms in timings.items()))
+    terminal.text("  at a terminal it takes keys: plughost screen burndown --root DIRECTORY")
+    return {"stdout": stdout, "exit_code": command.exit_code, "screen": screen, "timings_ms": timings}
 
 
 def _cells(directory: Path) -> dict[str, str]:

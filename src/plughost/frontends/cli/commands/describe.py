@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ....manifest import project
 from .. import options
 from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal, one_line
 from .check import read_pairs
@@ -29,8 +31,8 @@ def command(
 ) -> None:
     """Start PLUGIN and show its manifest, its binding and how long that took.
 
-    An execute or hook plugin shakes hands. An envelope plugin validates variables, those of --var and a made-up text
-    for each other one that it requires; what it objects to is shown, and the exit status is then 1.
+    An execute, hook or duplex plugin shakes hands. An envelope plugin validates variables, those of --var and a
+    made-up text for each other one that it requires; what it objects to is shown, and the exit status is then 1.
     """
     binding = options.bind(ctx, plugin, contract)
     terminal = Terminal(as_json=as_json)
@@ -42,6 +44,12 @@ def command(
         )
     elif binding.contract == "hook":
         _describe_hook(terminal, binding)
+    elif binding.contract == "duplex":
+        from ..duplex_description import describe
+
+        if plugin is None:
+            raise click.UsageError("A duplex plugin is described from its manifest: name its directory.")
+        describe(terminal, project.resolve_duplex(plugin, Path()))
     else:
         _describe_execute(terminal, binding)
 
@@ -57,8 +65,7 @@ def _describe_execute(terminal: Terminal, binding: Binding) -> None:
     terminal.heading(f"{manifest.plugin_id} {manifest.plugin_version}")
     if binding.description:
         terminal.text(binding.description)
-    _rows(
-        terminal,
+    terminal.fields(
         contract=f"{binding.contract} ({manifest.protocol_version})",
         tools=", ".join(manifest.exposed_tools or ()),
         capabilities=", ".join(declared) or "none declared",
@@ -118,7 +125,7 @@ def _describe_hook(terminal: Terminal, binding: Binding) -> None:
         "limits": f"{binding.limits.timeout_s:g} s a phase, {binding.limits.frame_bytes} bytes a message",
         "took": ", ".join(f"{stage} {took:.1f} ms" for stage, took in timings.items()),
     }
-    _rows(terminal, **rows)
+    terminal.fields(**rows)
     for warning in provider.warnings:
         terminal.text(f"    {one_line(warning)}")
     terminal.data(
@@ -159,8 +166,7 @@ def _describe_envelope(terminal: Terminal, binding: Binding, variables: dict[str
     terminal.heading(f"{found.name} {version}".strip())
     if binding.description:
         terminal.text(binding.description)
-    _rows(
-        terminal,
+    terminal.fields(
         contract=binding.contract,
         **_manifest_rows(found),
         command=" ".join(binding.command),
@@ -234,8 +240,3 @@ def _limits_data(binding: Binding) -> dict[str, Any]:
         "open_files": limits.open_files,
         "line_bytes": limits.line_bytes,
     }
-
-
-def _rows(terminal: Terminal, **rows: str) -> None:
-    for name, value in rows.items():
-        terminal.text(f"  {name:<13} {one_line(value)}")

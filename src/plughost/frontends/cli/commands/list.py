@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import options
-from ..terminal import EXIT_BINDING, EXIT_OK, Terminal
+from ..terminal import EXIT_BINDING, EXIT_OK, Terminal, one_line
 
 if TYPE_CHECKING:
+    from ....manifest.duplex_manifest import DuplexManifest
+    from ....manifest.duplex_routes import Conflict
     from ....manifest.project import Entry
 
 
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 def command(directory: Path | None, as_json: bool) -> None:
     """Show the plugins of the nearest plughost.toml, or those in DIRECTORY.
 
-    A binding that is wrong is shown with the reason, and never hides the others; the exit status is then 3.
+    A binding that is wrong is shown with the reason, and never hides the others; the exit status is then 3. Of duplex
+    plugins it is also shown what they provide, and which words several of them claim: those go to neither.
     """
     from ....manifest import project
 
@@ -30,6 +34,7 @@ def command(directory: Path | None, as_json: bool) -> None:
     else:
         found = project.load(Path())
         where, entries = str(found.file or Path()), found.entries or tuple(project.scan(Path()))
+    conflicts = _conflicts(entries)
     terminal.data(
         {
             "ok": not any(entry.problem for entry in entries),
@@ -42,13 +47,18 @@ def command(directory: Path | None, as_json: bool) -> None:
                     "description": entry.binding.description if entry.binding else None,
                     "problem": entry.problem,
                     "shadowed_by": str(entry.shadowed_by) if entry.shadowed_by else None,
+                    "duplex": _provided(entry.duplex.manifest) if entry.duplex else None,
                 }
                 for entry in entries
+            ],
+            "conflicts": [
+                {"kind": each.kind, "word": each.word, "plugins": list(each.plugins)} for each in conflicts
             ],
         }
     )
     if entries:
         terminal.table(("name", "contract", "description", "path"), [_row(entry) for entry in entries])
+        _show_duplex(terminal, [each.duplex.manifest for each in entries if each.duplex], conflicts)
     else:
         terminal.text("No plugins here. `plughost new execute NAME` makes one; plughost.toml names them:")
         terminal.text('\n[plugins]\ngreeter = "path/to/greeter"')
@@ -67,3 +77,42 @@ def _row(entry: Entry) -> tuple[str, str, str, str]:
             str(entry.path),
         )
     return entry.name, entry.binding.contract, entry.binding.description, str(entry.path)
+
+
+def _conflicts(entries: Sequence[Entry]) -> Sequence[Conflict]:
+    from ....manifest.duplex_routes import route
+
+    used = {entry.name: entry.duplex.manifest for entry in entries if entry.duplex is not None}
+    return route(used.values()).conflicts
+
+
+def _provided(manifest: DuplexManifest) -> dict[str, Any]:
+    provides = manifest.provides
+    return {
+        "version": manifest.version,
+        "spawn": manifest.lifecycle.spawn,
+        "screens": list(provides.screens),
+        "namespaces": list(provides.cli_namespaces),
+        "actions": list(provides.commands),
+        "publishes": list(provides.snapshots),
+        "subscribes": list(manifest.subscribes.snapshots),
+    }
+
+
+def _show_duplex(
+    terminal: Terminal, manifests: Sequence[DuplexManifest], conflicts: Sequence[Conflict]
+) -> None:
+    """Show what `duplex` plugins provide, and what of it nobody is asked for."""
+    if not manifests:
+        return
+    columns = ("version", "spawn", "screens", "namespaces", "actions")
+    rows = []
+    for manifest in manifests:
+        said = _provided(manifest)
+        cells = (said[each] for each in columns)
+        rows.append([manifest.name, *(each if isinstance(each, str) else ", ".join(each) for each in cells)])
+    terminal.text()
+    terminal.table(("duplex", *columns), rows)
+    for each in conflicts:
+        claimed = " and ".join(each.plugins)
+        terminal.text(one_line(f"The {each.kind} {each.word} is claimed by {claimed}, and goes to neither."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -23,8 +24,10 @@ NEXT_STEPS = {
         "Run it:    plughost generate @DIR@ --schema @DIR@/sample.yml --dry-run",
         "Check it:  plughost check @DIR@",
     ),
+    "duplex": ("See it:    plughost screen @DIR@", "Check it:  plughost check @DIR@"),
 }
 RESERVED = ("plughost", "plughost-sdk", "google", "test", "pytest")
+EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
@@ -47,6 +50,8 @@ def command(contract: str, name: str, into: Path, as_json: bool) -> None:
     directory, module = into / name, name.replace("-", "_")
     if name in RESERVED or module in sys.stdlib_module_names:
         raise click.UsageError(f"A plugin called {name} could not import what it needs. Choose another name.")
+    if contract == "duplex":
+        _check_duplex(name)
     if directory.exists() or directory.is_symlink():
         raise click.UsageError(f"{directory} exists already. Choose another name, or remove it.")
     terminal = Terminal(as_json=as_json)
@@ -55,11 +60,24 @@ def command(contract: str, name: str, into: Path, as_json: bool) -> None:
     for template in sorted(
         files("plughost.frontends.cli").joinpath("templates", contract).iterdir(), key=str
     ):
-        target = directory / template.name.removesuffix(".txt").replace("NAME", module)
+        plain = template.name.removesuffix(".txt")
+        target = directory / plain.replace("NAME", module).replace("PROGRAM", name)
         text = template.read_text(encoding="utf-8").replace("@NAME@", name).replace("@MODULE@", module)
         target.write_text(text, encoding="utf-8")
+        if text.startswith("#!"):
+            target.chmod(target.stat().st_mode | EXECUTABLE)
         written.append(str(target))
     terminal.data({"ok": True, "directory": str(directory), "files": written})
     terminal.text(f"Wrote {', '.join(written)}.\n")
     for step in (*NEXT_STEPS[contract], "Test it:   python -m pytest @DIR@"):
         terminal.text(step.replace("@DIR@", str(directory)))
+
+
+def _check_duplex(name: str) -> None:
+    """Refuse what could not be a `duplex` plugin's name: there it is a directory's and a program's too."""
+    from ....manifest import duplex_rules
+
+    wrong = duplex_rules.name(name)
+    if wrong is not None:
+        problem, remedy = wrong
+        raise click.UsageError(f"NAME: {problem}. {remedy}.")

@@ -1,0 +1,3 @@
+module board
+
+go 1.18

@@ -1,0 +1,217 @@
+"""`plughost screen`: a plugin's screen on this terminal, or one frame of it as text, JSON or a picture."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .. import fleet_options, options, raw_output
+from ..terminal import EXIT_INTERNAL, EXIT_OK, EXIT_REMOTE_ERROR, Terminal
+
+if TYPE_CHECKING:
+    from ....contracts.duplex.keys import KeyEvent
+    from ....host.duplex.options import FleetKeywords
+
+LARGEST = 1000  # columns or rows of a frame: more than any terminal has
+LONGEST_S = 3600.0  # that anybody waits for a frame
+
+
+@click.command("screen", short_help="Show a plugin's screen.")
+@click.argument("plugins", nargs=-1, metavar="PLUGIN…")
+@fleet_options.root
+@click.option(
+    "--screen",
+    "screens",
+    multiple=True,
+    metavar="ID",
+    help="Which screen of a PLUGIN that has several; repeatable.",
+)
+@click.option("--once", is_flag=True, help="Print one frame and end; needs no terminal.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "svg"]),
+    default="text",
+    help="How --once prints it; text otherwise.",
+)
+@click.option("--size", default="80x24", metavar="WxH", help="How large it is with --once; 80x24 otherwise.")
+@click.option(
+    "--key", "keys", multiple=True, metavar="KEY", help="Press KEY before, with --once; repeatable, in order."
+)
+@click.option(
+    "--settle",
+    type=click.FloatRange(0, LONGEST_S),
+    default=1.0,
+    metavar="SECONDS",
+    help="How long --once waits at most for the screen to settle; it has when it stays the same for half of that. "
+    "1 otherwise.",
+)
+@fleet_options.config
+@fleet_options.logs
+@fleet_options.log_level
+@options.as_json
+def command(
+    plugins: tuple[str, ...],
+    roots: tuple[Path, ...],
+    screens: tuple[str, ...],
+    once: bool,
+    form: str,
+    size: str,
+    keys: tuple[str, ...],
+    settle: float,
+    config: tuple[str, ...],
+    logs: tuple[str, ...],
+    log_level: str | None,
+    as_json: bool,
+) -> None:
+    """Show the screen of PLUGIN: a plugin's directory, or a name found under --root.
+
+    Several are shown one at a time: ctrl+pgup and ctrl+pgdn, or ctrl+], change between them. Ctrl-C leaves; every
+    other key is the plugin's. Esc is too, but leaves once a plugin has ignored it three times.
+
+    --once prints a frame instead: `plughost screen burndown --root plugins --once --key down --key enter`. KEY is a
+    character, or such as enter, esc, back_tab, page_up, f5, ctrl+x. --json means --once --format json.
+
+    Exit status: 0, or 10 to 18 if the plugin failed (`plughost explain`), 1 for an error of its own, 2 for wrong words,
+    3 for a wrong manifest.
+    """
+    if as_json:
+        once, form = True, "json"
+    if not plugins:
+        raise click.UsageError("Which PLUGIN? A plugin's directory, or a name under --root.")
+    named = [word for word in plugins if not fleet_options.is_plugin(word)]
+    where = [*(fleet_options.places(roots) if roots or named else ()), *map(Path, set(plugins) - set(named))]
+    said = fleet_options.keywords(config, logs, log_level)
+    if once:
+        if len(plugins) > 1:
+            raise click.UsageError("--once shows one PLUGIN.")
+        _show_once(plugins[0], where, said, screens, _size(size), _keys(keys), settle, form)
+    else:
+        if keys or form != "text":
+            raise click.UsageError("--key and --format go with --once.")
+        _show_live(plugins, where, said, screens)
+
+
+def _show_live(
+    words: Sequence[str], where: Sequence[Path], said: FleetKeywords, screens: Sequence[str]
+) -> None:
+    import asyncio
+
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if not all(stream is not None and stream.isatty() for stream in streams):
+        raise click.UsageError("This is no terminal. `--once` prints one frame without any.")
+    try:
+        from ...tui import live
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("textual", "rich"):
+            raise
+        raise click.ClickException(
+            "A screen needs the library textual. Install it: pip install 'plughost[tui]'"
+        ) from error
+
+    def lingers() -> None:
+        Terminal().progress("A plugin takes its time to end. Ctrl-C does not wait for it.")
+
+    sound = asyncio.run(live.run(where, said, lambda fleet: _choose(fleet, words, screens), lingers))
+    Terminal().exit(EXIT_OK if sound else EXIT_INTERNAL)
+
+
+def _show_once(
+    word: str,
+    where: Sequence[Path],
+    said: FleetKeywords,
+    screens: Sequence[str],
+    size: tuple[int, int],
+    keys: Sequence[KeyEvent],
+    settle_s: float,
+    form: str,
+) -> None:
+    from ....blocking import Host
+    from ....errors import RemoteError
+    from ....host.duplex import painting
+    from ....supervision.states import State
+    from ...tui import once
+
+    picture = _picture() if form == "svg" else None
+    terminal = Terminal(as_json=form == "json")
+    with Host() as host:
+        fleet = host.fleet(*where, **said)
+        (plugin, screen), *_ = _choose(fleet, [word], screens)
+        others = list(fleet.plugins.values())
+        try:
+            result = once.settle(
+                plugin,
+                screen,
+                size,
+                keys,
+                settle_s,
+                lambda: any(each.state is State.SPAWNING for each in others),
+            )
+        except RemoteError as error:
+            terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
+            terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
+            terminal.exit(EXIT_REMOTE_ERROR)
+    terminal.data(
+        {"ok": True, "plugin": plugin.name, "screen": screen, **painting.to_json(result.buffer, *size)}
+    )
+    if picture is not None:
+        raw_output.write(sys.stdout, picture(painting.rows(result.buffer, *size), plugin.name).encode())
+    elif form == "text":
+        raw_output.write(sys.stdout, f"{painting.text(result.buffer, *size)}\n".encode())
+    terminal.exit(EXIT_OK)
+
+
+def _picture() -> Any:
+    """Return what makes pictures. Raises an error that says how to get it."""
+    try:
+        from ...tui import looks
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "rich":
+            raise
+        raise click.ClickException(
+            "A picture needs the library rich. Install it: pip install 'plughost[tui]'"
+        ) from error
+    return looks.svg
+
+
+def _choose(fleet: Any, words: Sequence[str], screens: Sequence[str]) -> list[tuple[Any, str]]:
+    """Return the plugins that *words* mean, each with the screen to show. Raises a usage error, or ManifestError."""
+    chosen: list[tuple[Any, str]] = []
+    known: list[str] = []
+    for word in dict.fromkeys(words):
+        plugin = fleet_options.pick(word, fleet.plugins, fleet.rejected)
+        there = plugin.manifest.provides.screens
+        if not there:
+            others = sorted(each.name for each in fleet.plugins.values() if each.manifest.provides.screens)
+            raise click.UsageError(
+                f"{plugin.name} has no screens. Plugins with screens: {', '.join(others) or 'none'}."
+            )
+        known += there
+        chosen += [(plugin, screen) for screen in [each for each in screens if each in there] or there[:1]]
+    for screen in screens:
+        if screen not in known:
+            raise click.UsageError(f"There is no screen {screen!r}. {fleet_options.near(screen, known)}")
+    return chosen
+
+
+def _size(word: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", word, re.ASCII)
+    if found is None or not all(1 <= int(number) <= LARGEST for number in found.groups()):
+        raise click.UsageError(f"--size wants WxH, of 1 to {LARGEST} columns and rows, not {word!r}.")
+    return int(found[1]), int(found[2])
+
+
+def _keys(words: Sequence[str]) -> list[KeyEvent]:
+    from ....testkit.duplex_key import key_event
+
+    for word in words:
+        options.check_text(word, "--key")
+    try:
+        return [key_event(word) for word in words]
+    except ValueError as error:
+        raise click.UsageError(f"--key {error}.") from error

@@ -1,0 +1,47 @@
+"""Esc presses and what the plugin made of them, to whether Esc leaves. Sends nothing.
+
+Esc is the plugin's: it closes a dialogue, or goes a level up. But nobody tells us whether it was heard; we see only
+whether the screen changes. A plugin whose screen stays as it is after three of them does not hold the operator.
+"""
+
+from __future__ import annotations
+
+IGNORED_ENOUGH = 3  # presses in a row after which the screen stayed as it was
+PATIENCE_S = 1.0  # a press that no frame has followed for so long is ignored: the plugin hangs
+
+
+class Escape:
+    """Counts, for one screen, the presses of Esc that changed nothing."""
+
+    def __init__(self) -> None:
+        self._ignored = 0
+        self._pressed_at: float | None = None  # of the first press that nothing has answered yet
+
+    @property
+    def leaves(self) -> bool:
+        """The next press leaves."""
+        return self._ignored >= IGNORED_ENOUGH
+
+    def press(self, now: float) -> bool:
+        """Count a press, and return whether it leaves rather than goes to the plugin."""
+        if self._pressed_at is not None and now - self._pressed_at >= PATIENCE_S:
+            self._ignore()
+        if self.leaves:
+            return True
+        if self._pressed_at is None:
+            self._pressed_at = now
+        return False
+
+    def other_key(self) -> None:
+        """Forget the presses: they are no longer in a row."""
+        self._ignored, self._pressed_at = 0, None
+
+    def painted(self, asked_at: float, *, changed: bool) -> None:
+        """Take note of a frame that was asked for at *asked_at*."""
+        if changed:
+            self.other_key()
+        elif self._pressed_at is not None and asked_at >= self._pressed_at:
+            self._ignore()
+
+    def _ignore(self) -> None:
+        self._ignored, self._pressed_at = self._ignored + 1, None

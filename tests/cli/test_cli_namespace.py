@@ -1,0 +1,176 @@
+"""`plughost cli`: commands of plugins, as if they were programs of their own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plughost.failures import EXPLANATIONS, FailureCode
+from plughost.frontends.cli.commands.cli import exit_status
+from tests.cli.conftest import PLUGHOST
+from tests.frontends.told_plugin import write_plugin
+
+Run = Callable[..., Any]
+pytestmark = pytest.mark.thin(3, "plughost cli")  # each starts two programs
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The directory where plugins are looked for if nobody says where."""
+    write_plugin(tmp_path / "plugins", "teller", namespaces='["tell"]')
+    return tmp_path / "plugins"
+
+
+def raw(tmp_path: Path, *words: str | bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*PLUGHOST, "cli", *words], cwd=tmp_path, capture_output=True, timeout=50, check=False
+    )
+
+
+@pytest.mark.thin(3)
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--help"], ["-x", "--root", "."], ["--"], ["--contract", "x", "--", "y"], ["", " ", "é\n"]],
+    ids=["none", "help", "options", "dashes", "contract", "odd"],
+)
+@pytest.mark.requirement("duplex:cli:unchanged")
+def test_what_follows_the_namespace_is_the_plugins_unchanged(
+    root: Path, tmp_path: Path, words: list[str]
+) -> None:
+    ran = raw(tmp_path, "tell", *words)
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout) == words
+
+
+@pytest.mark.thin(1)
+@pytest.mark.requirement("duplex:cli:unchanged")
+def test_what_it_writes_is_written_byte_for_byte(root: Path, tmp_path: Path) -> None:
+    ran = raw(tmp_path, "tell", "bytes")
+    assert ran.stdout == b"\xff\x00\x1b[31mred\r\n"
+    assert ran.stderr == b"\xfenote\n"
+
+
+@pytest.mark.thin(3)
+@pytest.mark.parametrize("code", [7, 1, 255])
+@pytest.mark.requirement("duplex:cli:unchanged")
+def test_its_exit_code_is_ours(root: Path, run: Run, code: int) -> None:
+    assert run("cli", "tell", "exit", str(code)).status == code
+
+
+@pytest.mark.thin(1)
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        (0, 0),
+        (255, 255),
+        (256, 255),
+        (512, 255),
+        (-1, 129),
+        (-9, 137),
+        (-127, 255),
+        (-128, 255),
+        (2**31 - 1, 255),
+        (-(2**31), 255),
+    ],
+)
+def test_a_code_that_no_process_can_have_is_never_0(code: int, status: int) -> None:
+    assert exit_status(code) == status
+
+
+def test_as_json_it_is_one_object_with_every_byte(root: Path, run: Run) -> None:
+    ran = run("cli", "--json", "tell", "bytes")
+    assert ran.status == 0
+    assert base64.b64decode(ran.json["stdout_base64"]) == b"\xff\x00\x1b[31mred\r\n"
+    assert ran.json["exit_code"] == 0
+
+
+def test_alone_it_lists_the_namespaces_and_runs_nothing(root: Path, run: Run) -> None:
+    write_plugin(root, "broken", "broken", namespaces='["other"]', spawn="eager")
+    ran = run("cli", "--json")
+    assert ran.status == 0
+    assert [each["namespace"] for each in ran.json["namespaces"]] == ["other", "tell"]
+    assert "teller" in run("cli").stdout
+
+
+def test_where_there_are_none_it_says_so(tmp_path: Path, run: Run) -> None:
+    ran = run("cli")
+    assert ran.status == 0
+    assert "--root" in ran.stdout
+
+
+def test_a_plugin_that_cannot_be_used_hides_no_other(root: Path, run: Run) -> None:
+    (write_plugin(root, "wrong") / "manifest.toml").write_text("nonsense")
+    ran = run("cli", "--json")
+    assert ran.status == 3
+    assert [each["namespace"] for each in ran.json["namespaces"]] == ["tell"]
+    assert len(ran.json["problems"]) == 1
+    assert run("cli", "tell").status == 0
+
+
+def test_an_unknown_namespace_names_those_there_are_and_the_nearest(root: Path, run: Run) -> None:
+    ran = run("cli", "tel", "--json")
+    assert ran.status == 2
+    assert ran.stdout == ""
+    assert "Did you mean tell?" in ran.stderr
+
+
+def test_what_two_plugins_claim_is_asked_of_neither(root: Path, run: Run) -> None:
+    write_plugin(root, "another", namespaces='["tell"]')
+    ran = run("cli", "tell")
+    assert ran.status == 2
+    assert "another" in ran.stderr
+    assert "teller" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["tell", "error", "--json"], 1),
+        (["tell", "crash", "--json"], EXPLANATIONS[FailureCode.CRASHED].exit_status),
+        (["--timeout", "0.2", "tell", "hang", "--json"], EXPLANATIONS[FailureCode.TIMEOUT].exit_status),
+    ],
+    ids=["error", "crash", "hang"],
+)
+def test_a_failure_has_the_status_of_its_code_and_the_plugins_words_do_not_change_how_it_is_told(
+    root: Path, run: Run, words: list[str], status: int
+) -> None:
+    (root / "teller" / "narrow.toml").write_text("[limits]\nteardown_s = 0.2\nterminate_s = 0.1\n")
+    ran = run("cli", *words)
+    assert ran.status == status
+    assert ran.stdout == ""
+    assert "plughost: teller" in ran.stderr
+    assert "\x1b" not in ran.stderr
+
+
+def test_a_failure_is_json_where_json_is_asked_for(root: Path, run: Run) -> None:
+    assert run("cli", "--json", "tell", "crash").json["failure"]["code"] == "crashed"
+
+
+def test_when_nobody_reads_it_ends_quietly(root: Path, tmp_path: Path) -> None:
+    there, ours = os.pipe()
+    words = [*PLUGHOST, "cli", "tell", "much", "100000"]
+    ran = subprocess.Popen(words, cwd=tmp_path, stdout=ours, stderr=subprocess.PIPE)
+    os.close(ours)
+    assert os.read(there, 2) == b"y\n"
+    os.close(there)
+    assert ran.communicate(timeout=50)[1] == b""
+    assert ran.returncode == 141
+
+
+def test_an_argument_that_is_no_text_is_a_usage_error(root: Path, tmp_path: Path) -> None:
+    assert raw(tmp_path, "tell", b"\xff").returncode == 2
+
+
+def test_our_options_come_before_the_namespace(root: Path, run: Run, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert run("cli", "--root", str(empty), "tell").status == 2
+    assert run("cli", "--root", str(empty), "--root", str(root), "tell").status == 0
+    assert run("cli", "--nonsense", "tell").status == 2

@@ -1,0 +1,217 @@
+"""When a plugin is asked for a frame."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from plughost.contracts.duplex.keys import KeyCode, KeyEvent
+from plughost.errors import HostClosed
+from plughost.frontends.tui import view as views
+from plughost.frontends.tui.view import View
+from plughost.supervision.states import State
+from tests.frontends.fake_plugin import CRASH, FakePlugin
+
+ESC, DOWN = KeyEvent(KeyCode("esc")), KeyEvent(KeyCode("down"))
+
+
+@asynccontextmanager
+async def running(plugin: FakePlugin) -> AsyncIterator[View]:
+    view = View(plugin, f"{plugin.name}-screen")
+    task = asyncio.create_task(view.run())
+    try:
+        yield view
+    finally:
+        task.cancel()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - plain values, which wake nobody
+            await asyncio.sleep(0.001)
+
+
+def text(view: View) -> str:
+    return "\n".join("".join(cell.symbol for cell in row if cell).rstrip() for row in view.painting).rstrip()
+
+
+async def test_nothing_is_asked_for_before_it_is_shown() -> None:
+    plugin = FakePlugin()
+    async with running(plugin) as view:
+        view.wake()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert plugin.sizes == []
+
+
+async def test_a_screen_of_no_size_is_never_asked_for() -> None:
+    plugin = FakePlugin()
+    async with running(plugin) as view:
+        view.show(0, 5)
+        await asyncio.sleep(0)
+        view.show(7, 5)
+        await until(lambda: plugin.answered > 0)
+        assert set(plugin.sizes) == {(7, 5)}
+
+
+async def test_what_it_shows_is_kept_and_only_changes_are_told() -> None:
+    plugin = FakePlugin("fake", "one", "two")
+    told: list[list[int]] = []
+    async with running(plugin) as view:
+        view.repaint = lambda rows: told.append(list(rows))
+        view.show(5, 3)
+        await until(lambda: len(told) == 1)
+        assert text(view) == "one\ntwo"
+        plugin.lines = ("one", "three")
+        view.wake()
+        await until(lambda: len(told) == 2)
+        assert told == [[0, 1, 2], [1]]
+
+
+async def test_a_frame_under_way_is_never_doubled() -> None:
+    plugin = FakePlugin()
+    plugin.gate.clear()
+    async with running(plugin) as view:
+        view.show(5, 3)
+        await until(lambda: plugin.under_way == 1)
+        for _ in range(50):
+            view.wake()
+            view.press(DOWN)
+            await asyncio.sleep(0)
+        plugin.gate.set()
+        await until(lambda: plugin.answered >= 2)  # what happened meanwhile is worth one more
+        assert plugin.most_under_way == 1
+
+
+async def test_the_next_frame_waits_for_its_time_whatever_the_reasons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(views, "FRAME_S", 1000.0)
+    plugin = FakePlugin()
+    plugin.redraws = 1_000_000
+    async with running(plugin) as view:
+        view.show(5, 3)
+        await until(lambda: plugin.answered == 1)
+        for _ in range(50):
+            view.press(DOWN)
+            view.wake()
+            await asyncio.sleep(0)
+        assert len(plugin.sizes) == 1
+
+
+async def test_one_that_asks_to_be_asked_again_is() -> None:
+    plugin = FakePlugin()
+    plugin.redraws = 5
+    async with running(plugin) as view:
+        view.show(5, 3)
+        await until(lambda: plugin.answered == 5)
+
+
+async def test_while_events_are_on_their_way_it_is_asked_again() -> None:
+    plugin = FakePlugin("fake", "old")
+    plugin.put(waiting_events=1)
+    async with running(plugin) as view:
+        view.show(5, 3)
+        await until(lambda: plugin.answered >= 3)
+        plugin.put(waiting_events=0)
+
+
+async def test_a_hidden_screen_is_asked_for_nothing() -> None:
+    plugin = FakePlugin()
+    async with running(plugin) as view:
+        view.show(5, 3)
+        await until(lambda: plugin.answered == 1)
+        view.hide()
+        view.show(5, 3)
+        view.hide()
+        view.wake()
+        await asyncio.sleep(0)
+        asked = len(plugin.sizes)
+        for _ in range(20):
+            view.wake()
+            await asyncio.sleep(0)
+        assert len(plugin.sizes) - asked <= 1  # one may have been due already
+
+
+async def test_a_failure_leaves_the_last_frame_and_the_next_one_mends_it() -> None:
+    plugin = FakePlugin("fake", "alive")
+    async with running(plugin) as view:
+        view.show(9, 3)
+        await until(lambda: plugin.answered == 1)
+        plugin.error = CRASH
+        view.wake()
+        await until(lambda: view.problem is CRASH)
+        assert text(view) == "alive"
+        plugin.error = None
+        view.wake()
+        await until(lambda: view.problem is None)
+
+
+async def test_without_a_frame_a_failure_is_shown_in_its_place() -> None:
+    plugin = FakePlugin()
+    plugin.error = CRASH
+    async with running(plugin) as view:
+        view.show(60, 9)
+        await until(lambda: view.problem is CRASH)
+        assert "pick it up" in text(view)
+
+
+async def test_in_quarantine_the_failure_takes_the_place_of_the_last_frame() -> None:
+    plugin = FakePlugin("fake", "alive")
+    async with running(plugin) as view:
+        view.show(60, 9)
+        await until(lambda: plugin.answered == 1)
+        plugin.error = CRASH
+        plugin.put(state=State.QUARANTINED)
+        view.wake()
+        await until(lambda: "pick it up" in text(view))
+        assert "alive" not in text(view)
+
+
+async def test_it_ends_with_the_host() -> None:
+    plugin = FakePlugin()
+    plugin.error = HostClosed("closed")
+    view = View(plugin, "fake-screen")
+    view.show(5, 3)
+    async with asyncio.timeout(20):
+        await view.run()
+
+
+async def test_keys_reach_the_plugin_in_order() -> None:
+    plugin = FakePlugin()
+    view = View(plugin, "fake-screen")
+    assert not any(view.press(key) for key in (DOWN, ESC, DOWN))
+    assert plugin.keys == [DOWN, ESC, DOWN]
+
+
+async def test_in_quarantine_esc_leaves_at_once() -> None:
+    plugin = FakePlugin()
+    plugin.put(state=State.QUARANTINED)
+    assert View(plugin, "fake-screen").press(ESC)
+    assert plugin.keys == []
+
+
+async def test_a_plugin_that_ignores_esc_three_times_is_left_by_the_next() -> None:
+    plugin = FakePlugin("fake", "still here")
+    async with running(plugin) as view:
+        view.show(20, 3)
+        await until(lambda: plugin.answered == 1)
+        for _ in range(3):
+            seen = plugin.answered
+            assert not view.press(ESC)
+            await until(lambda seen=seen: plugin.answered > seen)  # type: ignore[misc]
+        assert view.press(ESC)
+        assert plugin.keys == [ESC] * 3
+
+
+async def test_a_failing_reload_is_a_problem_and_no_error() -> None:
+    class Stubborn(FakePlugin):
+        async def reload(self) -> None:
+            raise CRASH
+
+    view = View(Stubborn(), "fake-screen")
+    await view.reload()
+    assert view.problem is CRASH
