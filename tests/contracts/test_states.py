@@ -11,6 +11,7 @@ from plughost.contracts.duplex import states as duplex
 from plughost.contracts.envelope import states as envelope
 from plughost.contracts.execute import states as execute
 from plughost.contracts.hook import states as hook
+from plughost.contracts.sideband import states as sideband
 from tests.contracts.tables import reachable
 
 # Of each contract: its table, and the states besides the final ones in which nothing that the plugin does matters.
@@ -19,6 +20,7 @@ TABLES = {
     "envelope": (envelope, {envelope.State.RETIRING}),
     "hook": (hook, set()),
     "duplex": (duplex, set()),
+    "sideband": (sideband, set()),
 }
 each_table = pytest.mark.parametrize("states", [table for table, _ in TABLES.values()], ids=list(TABLES))
 

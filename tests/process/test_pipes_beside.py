@@ -123,6 +123,29 @@ def test_what_is_said_beside_stdin_comes_by_itself_and_the_answer_too() -> None:
         assert bench.session.heard[Channel.STDOUT] == b""
 
 
+def test_what_was_printed_before_something_is_said_beside_is_heard_before_it() -> None:
+    code = """
+for number in range(200):
+    os.write(1, b"%d;" % number)
+    os.write(write, b"%d\\n" % number)
+sys.stdin.read()
+"""
+    orders: list[int] = []
+    with Bench(code) as bench:
+        hear = bench.session.receive_data
+
+        def receive(data: bytes, channel: Channel) -> None:
+            hear(data, channel)
+            if channel is Channel.CONTROL_IN:
+                told = bench.session.heard[Channel.CONTROL_IN].count(b"\n")
+                printed = bench.session.heard[Channel.STDOUT].count(b";")
+                orders.append(printed - told)
+
+        bench.session.receive_data = receive  # type: ignore[method-assign]
+        bench.until(lambda: bench.session.heard[Channel.CONTROL_IN].count(b"\n") == 200)
+        assert min(orders) >= 0
+
+
 def test_stdin_waits_for_what_is_said_beside_it_before() -> None:
     # The worker reads stdin first, and the pipe beside it only when asked to.
     code = """

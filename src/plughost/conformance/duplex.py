@@ -69,12 +69,10 @@ AXES = (
     ),
     _topic("capability-gating", "capability gating", "capability:handled", duties.capability),
     _topic("render-determinism", "render determinism", "render:stable render:size", render),
-    _topic(
-        "snapshot-pub-sub", "snapshot pub/sub", "wire:base64 snapshot:version snapshot:delivery", bus.pubsub
-    ),
+    _topic("snapshot-pub-sub", "snapshot pub/sub", "wire:base64 snapshot:version rpc:own-calls", bus.pubsub),
     _topic("action-timeout", "action timeout", "rpc:reply rpc:unknown-method wire:base64", duties.actions),
-    _topic("log-filtering", "log filtering", "log:threshold", duties.logs),
-    _topic("fs-path-guard", "fs path guard", "capability:handled fs:guard", duties.files),
+    _topic("log-filtering", "log filtering", "rpc:own-calls", duties.logs),
+    _topic("fs-path-guard", "fs path guard", "capability:handled rpc:own-calls", duties.files),
     _topic("graceful-shutdown", "graceful shutdown", "exit:shutdown exit:eof", endings.shutdown),
     _topic("crash-recovery", "crash recovery", "init:reply", endings.crash),
     _topic("quarantine", "quarantine", "init:reply", endings.quarantine),

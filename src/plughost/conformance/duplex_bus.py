@@ -18,7 +18,7 @@ from .duplex_verdict import Findings, Flaw, Skip
 
 PUBLISH, GET, SUBSCRIBE = "host/snapshot/publish", "host/snapshot/get", "host/snapshot/subscribe"
 VERSION, ORPHANS, CHUNKS = "duplex:snapshot:version", "duplex:snapshot:orphans", "duplex:snapshot:chunks"
-CALLS = "duplex:snapshot:delivery"
+CALLS = "duplex:rpc:own-calls"
 CHUNK_BYTES = 2_097_152  # of a payload: more than that has to be cut
 NOBODY_S_VERSION = 4_294_967_295  # the highest there is
 LIKELY_VERSIONS = (1, 2, 3, 4)  # which of them is the plugin's is not known

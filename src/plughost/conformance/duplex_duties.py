@@ -14,7 +14,7 @@ from .duplex_examination import CLI, Examination
 from .duplex_talk import Answer, Talk
 from .duplex_verdict import UNREADABLE, Findings, Flaw, Remark, Skip
 
-HANDLED, GUARD = "duplex:capability:handled", "duplex:fs:guard"
+HANDLED, GUARD = "duplex:capability:handled", "duplex:rpc:own-calls"
 CLI_RESULT, REPLY, UNKNOWN = "duplex:cli:result", "duplex:rpc:reply", "duplex:rpc:unknown-method"
 LOG = "host/log"
 FS = (stub.READ_DIR, stub.READ_FILE)
@@ -91,10 +91,10 @@ def logs(found: Examination) -> Findings:
         return [Skip("it logged nothing while it was watched")]
     for call in made:
         if call.is_request:
-            return [Flaw("duplex:log:threshold", f"it sends {LOG} as a request, which no host answers so")]
+            return [Flaw("duplex:rpc:own-calls", f"it sends {LOG} as a request, which no host answers so")]
         wrong = stub.flaw_of(LOG, call.params)
         if wrong is not None:
-            return [Flaw("duplex:log:threshold", f"what it logs cannot be filtered: {wrong}")]
+            return [Flaw("duplex:rpc:own-calls", f"what it logs cannot be filtered: {wrong}")]
     return []
 
 

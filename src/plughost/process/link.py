@@ -141,8 +141,19 @@ class Link:
         self.pump()
 
     def _on_control(self) -> None:
-        self._read(Channel.CONTROL_IN)
+        data = self.process.read(Channel.CONTROL_IN)
+        if data is None:
+            return
+        # What it printed before it said this is in the pipes by now: it is heard first, and no more than fits there.
+        for channel in (Channel.STDERR, Channel.STDOUT):
+            self._drain(channel)
+        self._hear(Channel.CONTROL_IN, data)
         self.pump()
+
+    def _drain(self, channel: Channel) -> None:
+        heard = 0
+        while heard < REST_LIMIT and (count := self._read(channel)):
+            heard += count
 
     def on_writable(self) -> None:
         self._flush()
@@ -383,9 +394,7 @@ class Link:
     def _bury(self) -> None:
         """The process has ended: hear the rest of it, end what it left behind, and take it away."""
         for channel in _HEARD:
-            heard = 0
-            while heard < REST_LIMIT and (count := self._read(channel)):
-                heard += count
+            self._drain(channel)
         held = bool(self._open)
         self._survivors = tuple(self.process.find_survivors(held=held))
         for channel in _HEARD:

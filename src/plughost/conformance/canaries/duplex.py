@@ -150,8 +150,8 @@ BY_AXIS = {
         "url-alphabet": "wire:base64",
         "array": "wire:base64",
         "wrapped": "wire:base64",
-        "publishes-without-a-topic": "snapshot:delivery",
-        "publishes-as-a-request": "snapshot:delivery",
+        "publishes-without-a-topic": "rpc:own-calls",
+        "publishes-as-a-request": "rpc:own-calls",
         "dies-of-garbage": "snapshot:version",
         "dies-of-another-version": "snapshot:version",
         "refuses-to-render-another-version": "snapshot:version",
@@ -166,16 +166,16 @@ BY_AXIS = {
         "action-without-a-payload": "wire:base64",
     },
     "log-filtering": {
-        "logs-at-no-level": "log:threshold",
-        "logs-at-a-level-of-its-own": "log:threshold",
-        "logs-no-text": "log:threshold",
-        "waits-for-its-logs": "log:threshold",
+        "logs-at-no-level": "rpc:own-calls",
+        "logs-at-a-level-of-its-own": "rpc:own-calls",
+        "logs-no-text": "rpc:own-calls",
+        "waits-for-its-logs": "rpc:own-calls",
     },
     "fs-path-guard": {
         "dies-of-a-denied-directory": "capability:handled",
         "dies-of-a-file-that-is-gone": "capability:handled",
-        "climbs": "fs:guard",
-        "asks-for-no-path": "fs:guard",
+        "climbs": "rpc:own-calls",
+        "asks-for-no-path": "rpc:own-calls",
     },
     "graceful-shutdown": {
         "exit-1": "exit:shutdown",
@@ -223,18 +223,12 @@ BY_AXIS = {
         "dies-of-a-new-beginning": "snapshot:orphans",
     },
 }
-HOST_SIDE = ("log:threshold", "fs:guard", "snapshot:delivery")  # clauses that a host keeps, if plugins let it
 AXES = {fault: f"duplex:{axis}" for axis, faults in BY_AXIS.items() for fault in faults}
 CLAUSES = {fault: f"duplex:{clause}" for faults in BY_AXIS.values() for fault, clause in faults.items()}
 # Each fault that breaks a clause for plugins, with that clause.
 FAULTS = {
     **{f"manifest-{fault}": f"duplex:{clause}" for fault, clause in MANIFEST_FAULTS.items()},
-    **{
-        fault: f"duplex:{clause}"
-        for faults in BY_AXIS.values()
-        for fault, clause in faults.items()
-        if clause not in HOST_SIDE
-    },
+    **CLAUSES,
 }
 # Faults that show by a process that stays or is silent: give these short time limits.
 SLOW = (

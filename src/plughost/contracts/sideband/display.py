@@ -1,0 +1,85 @@
+"""What the worker writes to stdout and stderr, and what belongs to which request. Knows nothing of what it tells."""
+
+from __future__ import annotations
+
+from ..base import Channel
+from .echo import Echo
+from .items import Image, Item, Stream
+from .output import OutputStream
+from .timeline import Budget, Spool, Timeline
+
+STREAMS = {Channel.STDOUT: Stream.STDOUT, Channel.STDERR: Stream.STDERR}
+
+
+class Display:
+    """The two output streams, joined in one timeline, and the request that writes to them."""
+
+    __slots__ = ("_echo", "_marking", "_output", "_request_id", "timeline")
+
+    def __init__(self, budget: Budget, spool: Spool | None) -> None:
+        self.timeline = Timeline(budget, spool)
+        self._output = {channel: OutputStream() for channel in STREAMS}
+        self._echo = Echo()
+        self._request_id: int | None = None
+        self._marking = False
+
+    def begin(self, request_id: int, token: str | None) -> None:
+        """What comes now belongs to *request_id*: up to the mark of *token*, if there is one."""
+        self._request_id = request_id
+        self._marking = token is not None
+        for output in self._output.values():
+            if token is not None:
+                output.expect(token, request_id)
+        self._echo.begin(request_id)
+        self.timeline.end_spool()
+
+    def give_up_marks(self) -> None:
+        """The request was not marked after all."""
+        self._marking = False
+        for output in self._output.values():
+            if self._request_id is not None:
+                output.forget(self._request_id)
+
+    def end(self, *, seal: bool) -> None:
+        """What comes now belongs to no request. *seal*: a character that is cut off stays so."""
+        if seal:
+            for channel, output in self._output.items():
+                self.timeline.add_text(STREAMS[channel], output.seal(), self._owner(channel))
+        self._request_id = None
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether both streams have come to the mark of the request, or to their end."""
+        request_id = self._request_id
+        return request_id is not None and not any(
+            output.awaits(request_id) for output in self._output.values()
+        )
+
+    def receive_data(self, data: bytes, channel: Channel) -> None:
+        stream, output = STREAMS[channel], self._output[channel]
+        for piece in output.receive_data(data):
+            if isinstance(piece, str):
+                self.timeline.add_text(stream, piece, self._owner(channel))
+
+    def receive_eof(self, channel: Channel) -> None:
+        owner = self._owner(channel)
+        self.timeline.add_text(STREAMS[channel], self._output[channel].receive_eof(), owner)
+
+    def receive_image(self, image: Image) -> None:
+        self.timeline.add_image(image)
+
+    def note_line(self, prompt: str, line: str) -> None:
+        """The request has read a line."""
+        if self._request_id is not None:
+            self._echo.read(prompt, line)
+
+    def take(self, *, without_echo: bool) -> tuple[Item, ...]:
+        """Return what was shown since the last time, in order, and forget it."""
+        items = self.timeline.take()
+        return self._echo.cut(items) if without_echo else items
+
+    def _owner(self, channel: Channel) -> int | None:
+        """Return the request that what comes next on *channel* belongs to, or None."""
+        if not self._marking or self._request_id is None:
+            return self._request_id
+        return self._request_id if self._output[channel].next_marked == self._request_id else None
