@@ -60,13 +60,13 @@ buffer = b""
 def read(size):
     """Return *size* bytes of the input, or fewer at its end."""
     global buffer
-    while len(buffer) < size:
-        more = os.read(0, max(65_536, size - len(buffer)))
-        if not more:
-            break
-        buffer = buffer + more if buffer else more
-    taken, buffer = buffer[:size], buffer[size:]
-    return taken
+    parts, length = [buffer], len(buffer)
+    while length < size and (more := os.read(0, 1_048_576)):
+        parts.append(more)
+        length += len(more)
+    whole = b"".join(parts)
+    buffer = whole[size:]
+    return whole[:size]
 
 
 def receive():

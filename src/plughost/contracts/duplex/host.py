@@ -35,6 +35,7 @@ from .messages import (
     RenderResult,
     decode,
 )
+from .parcel import Parcel, parcel
 from .screen import Viewport
 from .session import DuplexSession
 from .terms import Terms
@@ -90,12 +91,11 @@ def check_config(binding: DuplexBinding, config: Mapping[str, Any] | None) -> No
         ) from error
 
 
-def told(binding: DuplexBinding, method: str, params: Any) -> bytes:
-    """Return a notification of *method*. Raises LocalProtocolError if it cannot be said, or fits no frame."""
-    body = jsonrpc.encode_notification(method, params)
-    if len(body) > binding.limits.frame_bytes:
-        raise LocalProtocolError(f"{method} cannot be sent: it has {len(body)} bytes")
-    return body
+def told(binding: DuplexBinding, method: str, params: Any) -> Parcel:
+    """Return a notification as it is sent. Raises LocalProtocolError if it does not fit what *binding* allows."""
+    made = parcel(jsonrpc.encode_notification(method, params))
+    made.check(binding.limits.frame_bytes)
+    return made
 
 
 # What a host asks

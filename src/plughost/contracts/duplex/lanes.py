@@ -65,6 +65,10 @@ class Lanes:
     def __len__(self) -> int:
         return len(self.calls) + len(self.keys) + len(self.replies) + len(self.events)
 
+    def is_fed(self, events: int, event_bytes: int) -> bool:
+        """Tell whether so many events wait, or so many bytes of them."""
+        return len(self.events) >= events or self._event_bytes >= event_bytes
+
     def waiting(self, lane: Lane) -> int:
         """Return how many frames wait in *lane*."""
         return len(self.calls if lane is Lane.CALL else self._lane(lane))

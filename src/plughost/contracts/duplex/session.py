@@ -32,6 +32,7 @@ from .lanes import Lane, Lanes
 from .ledger import Ledger
 from .messages import InitParams, ShutdownParams
 from .news import Answered, Called, Dropped, Ignored, InitDone, News, Told, worth_telling
+from .parcel import Parcel, parcel
 from .states import INITIAL, TRANSITIONS, Said, State
 from .terms import Terms
 
@@ -54,7 +55,6 @@ class DuplexSession(Conversation[State, Said]):
         "_head",
         "_init_id",
         "_init_until",
-        "_lanes",
         "_shutdown_id",
         "_terms",
         "_unsent",
@@ -62,6 +62,7 @@ class DuplexSession(Conversation[State, Said]):
         "fault",
         "ignored",
         "introduction",
+        "lanes",
         "news",
     )
 
@@ -72,7 +73,7 @@ class DuplexSession(Conversation[State, Said]):
         self.ignored: Counter[Reason] = Counter()
         self._terms = terms
         self._frames = content_length.ContentLengthDecoder(terms.frame_bytes)
-        self._lanes = Lanes(terms.bounds)
+        self.lanes = Lanes(terms.bounds)
         self.news: deque[News] = (
             deque()
         )  # for `next_news`; whoever is in a hurry may look whether it is empty
@@ -98,7 +99,7 @@ class DuplexSession(Conversation[State, Said]):
         self._advance(Speaker.HOST, Said.INIT)
         self._init_id = self._calls.new_id()
         self._init_until = self._now + self._terms.handshake_s
-        self._lanes.put(Lane.REPLY, frame, body)  # the one lane that does not wait for init
+        self.lanes.put(Lane.REPLY, frame, body)  # the one lane that does not wait for init
 
     def call(
         self, method: str, params: Any, timeout_s: float | None = None, *, now: float | None = None
@@ -121,31 +122,31 @@ class DuplexSession(Conversation[State, Said]):
             self.news.append(Answered(call_id, method, self.fault, sent=False))
             return call_id
         self._calls.open(call_id, method, None if timeout_s is None else self._now + timeout_s)
-        self._lanes.put_call(call_id, frame, body)
+        self.lanes.put_call(call_id, frame, body)
         return call_id
 
     def forget(self, call_id: int) -> None:
         """Nobody waits for *call_id* any more: it is not sent if it was not yet, and not told of."""
         if call_id in self._calls:
             self._calls.close(call_id)
-            self._lanes.withdraw(call_id)
+            self.lanes.withdraw(call_id)
 
     def notify(self, method: str, params: Any, lane: Lane = Lane.EVENT) -> bool:
         """Tell the plugin something once init is answered. Returns whether it is still to be told anything.
 
         Raises LocalProtocolError, for this one alone, if it does not fit a frame. A full lane loses its oldest.
         """
-        return self.tell(jsonrpc.encode_notification(method, params), lane)
+        return self.tell(parcel(jsonrpc.encode_notification(method, params)), lane)
 
-    def tell(self, body: bytes, lane: Lane = Lane.EVENT) -> bool:
+    def tell(self, parcel: Parcel, lane: Lane = Lane.EVENT) -> bool:
         """Like `notify`, for a notification that is encoded already: one that goes to many."""
         if lane not in (Lane.KEY, Lane.EVENT):
             raise LocalProtocolError(f"a notification does not go by the {lane.value} lane")
-        frame = self._framed(body, "a notification")
+        parcel.check(self._terms.frame_bytes)
         if self.state not in _OPEN:
             return False
-        for lost in range(self._lanes.put(lane, frame, body), 0, -1):
-            count = self._lanes.dropped[lane] - lost + 1
+        for lost in range(self.lanes.put(lane, parcel.frame, parcel.body), 0, -1):
+            count = self.lanes.dropped[lane] - lost + 1
             if worth_telling(count):
                 self.news.append(Dropped(lane, count))
         return True
@@ -184,15 +185,15 @@ class DuplexSession(Conversation[State, Said]):
         self._advance(Speaker.HOST, Said.SHUTDOWN)
         self.marks["retired"] = self._now
         self._init_until = None
-        self._lanes.clear_notifications()
+        self.lanes.clear_notifications()
         self._shutdown_id = self._calls.new_id()
         body = jsonrpc.encode_request(self._shutdown_id, "plugin/shutdown", ShutdownParams())
         frame = self._framed(body, "plugin/shutdown")
         if initialised:
-            self._lanes.put_call(self._shutdown_id, frame, body)  # behind the calls that wait
+            self.lanes.put_call(self._shutdown_id, frame, body)  # behind the calls that wait
         else:  # they are not for it to hear: it never answered init
             self._end_calls(self._gone("it was told to end before it had answered plugin/init"))
-            self._lanes.put(Lane.REPLY, frame, body)
+            self.lanes.put(Lane.REPLY, frame, body)
         self._until = self._now + self._terms.ack_s
 
     def give_up(self, message: str, limit: str) -> None:
@@ -226,7 +227,7 @@ class DuplexSession(Conversation[State, Said]):
                 self._fail(FailureCode.CRASHED, f"it ended with {status.meaning} {self._while()}")
             case State.SHUTTING_DOWN:
                 self._end_calls(self._gone(f"it ended with {status.meaning} {self._while()}"))
-                self._lanes.clear()
+                self.lanes.clear()
                 self._advance(Speaker.PLUGIN, Said.EXIT)
             case State.CLOSED | State.FAILED:
                 pass
@@ -263,7 +264,7 @@ class DuplexSession(Conversation[State, Said]):
 
     def data_to_send(self) -> list[tuple[Channel, bytes]]:
         """Return what is to be written now: one piece, and none before the last one was (`receive_sent`)."""
-        lanes = self._lanes
+        lanes = self.lanes
         if not (lanes.calls or lanes.replies or lanes.events or lanes.keys):
             return _NOTHING
         if self._unsent or self._ending or self.state not in _TALKING:
@@ -305,17 +306,12 @@ class DuplexSession(Conversation[State, Said]):
     @property
     def has_to_say(self) -> bool:
         """Whether `data_to_send` would return something."""
-        lanes = self._lanes
+        lanes = self.lanes
         if not (lanes.calls or lanes.replies or lanes.events or lanes.keys):
             return False
         if self._unsent or self._ending or self.state not in _TALKING:
             return False
         return self.introduction is not None or bool(lanes.replies)
-
-    @property
-    def events_waiting(self) -> int:
-        """How many events wait to be written."""
-        return self._lanes.waiting(Lane.EVENT)
 
     @property
     def unanswered(self) -> int:
@@ -325,7 +321,7 @@ class DuplexSession(Conversation[State, Said]):
     @property
     def dropped(self) -> dict[Lane, int]:
         """How many notifications each lane has lost."""
-        return dict(self._lanes.dropped)
+        return dict(self.lanes.dropped)
 
     @property
     def stage(self) -> Stage:
@@ -383,7 +379,7 @@ class DuplexSession(Conversation[State, Said]):
         if request.id in self._asked:
             self._ignore(Reason.REPEATED_ID, f"{quote(request.method)} has the id of a call under way")
             return
-        unanswered = len(self._asked) + self._lanes.waiting(Lane.REPLY)
+        unanswered = len(self._asked) + self.lanes.waiting(Lane.REPLY)
         if unanswered >= 2 * self._terms.reverse_calls:  # it does not read what it is told either
             self._ignore(Reason.TOO_MANY, f"{quote(request.method)}: {unanswered} calls are unanswered")
             return
@@ -395,13 +391,13 @@ class DuplexSession(Conversation[State, Said]):
 
     def _read_answer(self, answer: jsonrpc.Response | jsonrpc.ErrorResponse) -> None:
         methods = self._calls.methods
-        if answer.id in methods and answer.id not in self._lanes.calls:
+        if answer.id in methods and answer.id not in self.lanes.calls:
             self.news.append(Answered(answer.id, methods.pop(answer.id), answer, sent=True))
         elif answer.id == self._init_id and self.state is State.INITIALISING:
             self._read_init(answer)
         elif answer.id == self._shutdown_id and not self._ending:
             self._want_end(Rung.CLOSE_STDIN)
-        elif self._calls.gave_out(answer.id) and not self._lanes.holds(answer.id):
+        elif self._calls.gave_out(answer.id) and not self.lanes.holds(answer.id):
             self._ignore(Reason.LATE, f"an answer to call {answer.id}, which is over")
         else:
             self._ignore(Reason.UNKNOWN_ID, f"an answer to call {answer.id}, which was never made")
@@ -423,7 +419,7 @@ class DuplexSession(Conversation[State, Said]):
 
     def _awaits(self, call_id: int) -> bool:
         """Tell whether the plugin was asked *call_id*, and the answer is due."""
-        return call_id in self._calls and not self._lanes.holds(call_id)
+        return call_id in self._calls and not self.lanes.holds(call_id)
 
     def _framed(self, body: bytes, what: str) -> bytes:
         try:
@@ -433,10 +429,10 @@ class DuplexSession(Conversation[State, Said]):
 
     def _is_too_much(self, body: bytes) -> bool:
         """Tell whether the plugin leaves so many answers unread that *body* has no room beside them."""
-        if len(body) <= SMALL_BYTES or not self._lanes.replies:
+        if len(body) <= SMALL_BYTES or not self.lanes.replies:
             return False
         return (
-            sum(len(each.frame) for each in self._lanes.replies) + len(body) > self._terms.bounds.reply_bytes
+            sum(len(each.frame) for each in self.lanes.replies) + len(body) > self._terms.bounds.reply_bytes
         )
 
     def _reply(self, id: int, body: bytes) -> None:
@@ -447,10 +443,10 @@ class DuplexSession(Conversation[State, Said]):
         frame = self._framed(body, "a reply")
         self._asked.remove(id)
         if not self._ending:  # else its input is closed
-            self._lanes.put(Lane.REPLY, frame, body)
+            self.lanes.put(Lane.REPLY, frame, body)
 
     def _settle(self, call_id: int, outcome: jsonrpc.Response | jsonrpc.ErrorResponse | Fault) -> None:
-        sent = not self._lanes.withdraw(call_id)
+        sent = not self.lanes.withdraw(call_id)
         self.news.append(Answered(call_id, self._calls.close(call_id), outcome, sent))
 
     def _time_out(self, call_id: int) -> None:
@@ -485,7 +481,7 @@ class DuplexSession(Conversation[State, Said]):
         self.fault = Fault(code, self.stage, message, limit, hint, when=self._while())
         self._advance(Speaker.PLUGIN, Said.FAULT)
         self._end_calls(self.fault)
-        self._lanes.clear()
+        self.lanes.clear()
         # One that ended its output may be about to exit: it gets the time to, and its exit status tells why.
         exiting = code is FailureCode.CRASHED
         if self._ending and not exiting:

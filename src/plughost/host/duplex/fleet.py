@@ -16,6 +16,7 @@ from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.lanes import Lane
 from ...contracts.duplex.messages import HandleEventParams
 from ...contracts.duplex.news import Called, Told
+from ...contracts.duplex.parcel import Parcel, parcel
 from ...errors import HostClosed, LocalProtocolError, ManifestError, RemoteProtocolError
 from ...manifest import duplex_config, duplex_registry
 from ...manifest.duplex_binding import DuplexBinding
@@ -37,7 +38,10 @@ from .snapshots import HOST, Snapshots
 from .ticket import Ticket
 from .timers import Timers
 
-AHEAD = 8  # events that are handed to a process before it has read them; the rest wait where newer ones replace them
+# How much is handed to a process before it has read it; the rest waits where newer ones replace it, and where all who
+# wait for the same share it.
+AHEAD = 8  # events
+AHEAD_BYTES = 262_144
 
 Hearer = Callable[[Snapshot], None]
 
@@ -56,7 +60,10 @@ class Fleet:
         self._errands = Errands(ground.post)
         self._keys = 0
         self._hearers: list[tuple[str | None, Hearer]] = []
-        self._encoded: tuple[int, bytes] = (0, b"")  # the last publish, as the plugins are told of it
+        self._encoded: tuple[int, Parcel | None] = (
+            0,
+            None,
+        )  # the last publish, as the plugins are told of it
         self._timers = Timers()
         self._services = Services(
             Surface(
@@ -250,7 +257,7 @@ class Fleet:
         if link is None or not member.listens:
             return  # what is taken now would be lost: it is for the next process
         session = link.conversation
-        while session.events_waiting < AHEAD:
+        while not session.lanes.is_fed(AHEAD, AHEAD_BYTES):
             snapshot = self.snapshots.take(member.name)
             if snapshot is None:
                 member.has_events = False
@@ -304,11 +311,13 @@ class Fleet:
         elif self.awaits(member):
             member.want()
 
-    def _told(self, snapshot: Snapshot) -> bytes:
-        if self._encoded[0] != snapshot.version:
+    def _told(self, snapshot: Snapshot) -> Parcel:
+        version, told = self._encoded
+        if told is None or version != snapshot.version:
             params = HandleEventParams(snapshot.topic, snapshot.payload)
-            self._encoded = (snapshot.version, jsonrpc.encode_notification("plugin/handle_event", params))
-        return self._encoded[1]
+            told = parcel(jsonrpc.encode_notification("plugin/handle_event", params))
+            self._encoded = (snapshot.version, told)
+        return told
 
     def _tell_hearers(self, snapshot: Snapshot) -> None:
         for entry in tuple(self._hearers):

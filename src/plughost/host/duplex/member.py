@@ -21,6 +21,7 @@ from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.lanes import Lane
 from ...contracts.duplex.messages import HandleKeyParams
 from ...contracts.duplex.news import Answered, Called, Dropped, Ignored, InitDone, News, Told, worth_telling
+from ...contracts.duplex.parcel import Parcel
 from ...contracts.duplex.session import DuplexSession
 from ...contracts.duplex.states import State as Conversing
 from ...errors import HostClosed, LocalProtocolError
@@ -94,7 +95,7 @@ class Member:
         self._ready: list[Ticket] = []  # want it to run
         self._leaving: list[Ticket] = []  # want it gone
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
-        self._keys: deque[bytes] = deque()
+        self._keys: list[Parcel] = []
         self._missed = 0
         self._touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self._attending = False
@@ -120,7 +121,7 @@ class Member:
             wedged=self.wedged,
             pending=len(self._waiting) + len(self._calls) + len(self._doomed),
             unanswered=session.unanswered if session is not None else 0,
-            waiting_events=session.events_waiting if session is not None else 0,
+            waiting_events=session.lanes.waiting(Lane.EVENT) if session is not None else 0,
             dropped_keys=dropped[Lane.KEY],
             dropped_events=dropped[Lane.EVENT] + self._fleet.lost(self),
             ignored=self.ignored.total() + (session.ignored.total() if session is not None else 0),
@@ -176,18 +177,18 @@ class Member:
     def key(self, params: HandleKeyParams) -> bool:
         """Tell the plugin of a key, before everything else that waits. Returns whether it will be told."""
         now, link = self._engine.clock(), self.link
-        body = contract.told(self.binding, "plugin/handle_key", params)
+        told = contract.told(self.binding, "plugin/handle_key", params)
         if link is not None and self.listens:
             self._touched = now
-            told = link.conversation.tell(body, Lane.KEY)
+            will_be = link.conversation.tell(told, Lane.KEY)
             link.pump()
-            return told
+            return will_be
         if self.lifecycle.closed or self.lifecycle.state is State.QUARANTINED:
             return False
         if len(self._keys) == self.binding.limits.key_lane:
-            self._keys.popleft()
+            del self._keys[0]
             self.lose(Lane.KEY)
-        self._keys.append(body)
+        self._keys.append(told)
         self._obey(self.lifecycle.wanted(now))
         return True
 
