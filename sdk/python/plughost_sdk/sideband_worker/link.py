@@ -1,0 +1,129 @@
+"""Turns the descriptors that come from the host into lines, payloads and sent messages, and hides them from user code.
+
+The variables that name them are removed, they are closed on exec and in forked children: what a user starts can neither
+read nor forge a message. Refuses to be made without a sideband.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock
+
+from .wire import LINE_BYTES, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .wire import Value
+
+READ_FD, WRITE_FD = "MCP_CONSOLE_IPC_READ_FD", "MCP_CONSOLE_IPC_WRITE_FD"
+CHUNK = 65_536  # bytes per read: what a pipe holds
+
+
+class Link:
+    """The host, as seen from the worker. Messages may be sent from any thread."""
+
+    def __init__(self, control: int, answers: int, payload: int) -> None:
+        self._control, self._answers, self._payload = control, answers, payload
+        self._lock = allocate_lock()
+        self.open = True  # false when the host is gone, or in a forked child
+        self.forked = False
+        self.ignored = 0  # lines that were no message
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the host's lines without their ends until there are no more. One that is too long is left out."""
+        held, searched, skipping = bytearray(), 0, False
+        while True:
+            try:
+                data = os.read(self._control, CHUNK)
+            except OSError:
+                return
+            if not data:
+                return
+            held += data
+            while True:
+                end = held.find(b"\n", searched)
+                if end < 0:
+                    break
+                line = bytes(held[:end])
+                del held[: end + 1]
+                searched = 0
+                if skipping or len(line) > LINE_BYTES:
+                    skipping = False
+                    self.ignored += 1
+                elif line.strip():
+                    yield line
+            if len(held) > LINE_BYTES:  # forget it now: no line may cost more than it may hold
+                held.clear()
+                skipping = True
+            searched = len(held)
+
+    def take(self, size: int) -> bytes:
+        """Return the next *size* bytes of stdin; fewer if it ends before."""
+        parts = []
+        while size:
+            try:
+                data = os.read(self._payload, min(size, 1 << 20))
+            except OSError:
+                break
+            if not data:
+                break
+            parts.append(data)
+            size -= len(data)
+        return b"".join(parts)
+
+    def send(self, message: Mapping[str, Value]) -> None:
+        """Send *message*, whole; nothing if nobody can hear it."""
+        if not self.open:
+            return
+        data = encode(message)
+        with self._lock:
+            try:
+                write_all(self._answers, data)
+            except OSError:
+                self.open = False
+
+    def forget(self) -> None:
+        """Be nobody: a forked child must neither hear nor answer the host."""
+        self.open, self.forked = False, True
+        for fd in (self._control, self._answers, self._payload):
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+
+
+def connect() -> Link:
+    """Return the link that the environment names. Raises SystemExit if there is none."""
+    fds = []
+    for name in (READ_FD, WRITE_FD):
+        value = os.environ.pop(name, "")
+        try:
+            fd = int(value)
+            os.set_inheritable(fd, False)
+        except (ValueError, OverflowError, OSError):
+            raise SystemExit(
+                f"{name} is {value!r}, which is no open descriptor: this program is started by a `sideband` host"
+            ) from None
+        fds.append(fd)
+    payload = os.dup(0)  # closed on exec, as every new descriptor
+    read, write = os.pipe()
+    os.close(
+        write
+    )  # what is left is at its end: raw readers of descriptor 0 get an end, never a later request
+    os.dup2(read, 0)
+    os.close(read)
+    return Link(fds[0], fds[1], payload)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of *data*, also where user code has made the pipe non-blocking. Raises OSError."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            import select
+
+            select.select([], [fd], [])

@@ -1,0 +1,124 @@
+"""Turns what user code prints into bytes on descriptors 1 and 2, in order, and ends a request's bytes with its marks.
+
+The marks go through private copies of the descriptors, so user code that closes or replaces its own does not lose them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from .link import write_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+SEPARATOR = b"\x1e"  # on either side of a mark
+LINE_BUFFERED = 1  # _IOLBF of every C library we know
+
+
+class Unbuffered(io.TextIOWrapper):
+    """A text stream that keeps nothing back, and yet writes all of it, as a raw descriptor may not."""
+
+    def write(self, text: str, /) -> int:
+        """Write *text* and flush it."""
+        count = super().write(text)
+        self.flush()
+        return count
+
+
+class Output:
+    """stdout and stderr of this process."""
+
+    def __init__(self) -> None:
+        self._kept = (os.dup(1), os.dup(2))
+        self._libc: Any = None
+        self._c_stdout: Any = None
+        self._open_stdout()
+        self._open_stderr()
+
+    def _open_stdout(self) -> None:
+        self.stdout = io.TextIOWrapper(_raw(1, "<stdout>"), "utf-8", "backslashreplace", line_buffering=True)
+        self.stdout.mode = "w"  # type: ignore[misc]
+        sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
+
+    def _open_stderr(self) -> None:
+        self.stderr = Unbuffered(_raw(2, "<stderr>"), "utf-8", "backslashreplace", line_buffering=True)
+        self.stderr.mode = "w"  # type: ignore[misc]
+        sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
+
+    def flush(self) -> None:
+        """Hand over what Python and C hold back: user code may have put anything in place of our streams."""
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not self.stdout and stream is not self.stderr:
+                try:
+                    stream.flush()
+                except Exception:  # noqa: S110  - its own affair
+                    pass
+        self.flush_own()
+
+    def flush_own(self) -> None:
+        """Hand over what our own streams hold back; never a line of user code."""
+        for stream in (self.stdout, self.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):  # the host reads no more; or closed
+                pass
+        if self._libc is not None:
+            self._libc.fflush(self._c_stdout)
+
+    def mend(self) -> None:
+        """Give back what user code has closed, or made non-blocking for everyone who has this pipe."""
+        for fd, kept in ((1, self._kept[0]), (2, self._kept[1])):
+            try:
+                if not os.get_blocking(fd):
+                    os.set_blocking(fd, True)
+            except OSError:
+                os.dup2(kept, fd)
+        if _gone(self.stdout):
+            self._open_stdout()
+        if _gone(self.stderr):
+            self._open_stderr()
+
+    def mark(self, mark: bytes) -> None:
+        """Write *mark* to both streams. Whatever was written before, by anyone, comes before it."""
+        for fd in self._kept:
+            try:
+                write_all(fd, SEPARATOR + mark + SEPARATOR)
+            except OSError:  # the host has closed this stream: then its end is its mark
+                pass
+
+    def attend_c(self, ctypes: ModuleType) -> None:
+        """From now on let C code's output come line by line, and flush it: C holds back all that goes to a pipe."""
+        if self._libc is not None:
+            return
+        try:
+            libc = ctypes.CDLL(None)
+            for name in ("stdout", "__stdoutp"):  # of Linux, of macOS
+                try:
+                    file = ctypes.c_void_p.in_dll(libc, name)
+                except ValueError:
+                    continue
+                libc.setvbuf.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+                libc.fflush.argtypes = [ctypes.c_void_p]
+                libc.setvbuf(file, None, LINE_BUFFERED, 0)
+                self._libc, self._c_stdout = libc, file
+                return
+        except (OSError, AttributeError, TypeError):  # a Python without a C library to open
+            return
+
+
+def _raw(fd: int, name: str) -> io.BufferedWriter:
+    raw = io.FileIO(fd, "w", closefd=False)
+    raw.name = name
+    return io.BufferedWriter(raw)
+
+
+def _gone(stream: io.TextIOWrapper) -> bool:
+    try:
+        return stream.closed
+    except ValueError:  # detached
+        return True

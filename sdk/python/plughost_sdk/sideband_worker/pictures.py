@@ -1,0 +1,147 @@
+"""Turns pictures into `plot_image` messages: objects that can draw themselves, and figures of matplotlib.
+
+Refuses what is too large for a reader: a figure is drawn again in fewer pixels, anything else is left out with a word
+on stderr. Nothing is drawn twice that has not changed, nor sent twice that looks the same.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+IMAGE_BYTES = (
+    4_194_304  # of one picture before base64: what clients still take, and far below the cap of a line
+)
+PIXELS = 4_194_304  # of a figure: more than any screen shows, and 16 MB while it is drawn
+SMALLEST = 10.0  # dots per inch: below, a figure shows nothing
+PAINTERS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"))
+
+serving: list[
+    Pictures
+] = []  # matplotlib loads the canvas itself, by name: this is where the canvas finds its session
+
+
+class Pictures:
+    """What this session has shown so far. Used by the main thread only."""
+
+    def __init__(self, send: Callable[..., None]) -> None:
+        self._send = send  # sends members of a message of the request that runs, after what was printed
+        self._count = 0
+        self._figures: Any = None  # figure to (id, digest of what was sent), while it lives
+
+    def serve(self) -> None:
+        """Be what the canvas sends its figures to."""
+        serving[:] = [self]
+
+    def show_value(self, value: object) -> None:
+        """Send the picture that *value*, the last expression of a cell, can make of itself."""
+        for method, mime_type in PAINTERS:
+            if callable(getattr(type(value), method, None)):
+                data = _painted(getattr(value, method)())
+                if data:
+                    self._send_new(data, mime_type)
+                    return
+        if _is_figure(value) and not _managed(value):
+            self.show_figures([value], force=True)
+
+    def show_open(self, *, force: bool) -> None:
+        """Send each open figure of pyplot that says it has changed; with *force*, whatever it says."""
+        helpers = sys.modules.get("matplotlib._pylab_helpers")
+        if helpers is not None:
+            self.show_figures(
+                [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()], force=force
+            )
+
+    def show_figures(self, figures: list[Any], *, force: bool) -> None:
+        """Send those of *figures* that look different from when they were last sent."""
+        if self._figures is None:
+            import weakref
+
+            self._figures = weakref.WeakKeyDictionary()
+        for figure in figures:
+            known, digest = self._figures.get(figure, (None, None))
+            if known is not None and not figure.stale and not force:
+                continue
+            data = _png(figure)
+            figure.stale = (
+                False  # drawing for a file leaves it stale: it would be drawn again after each cell
+            )
+            if data is None:
+                _complain(
+                    f"figure {getattr(figure, 'number', '')} is larger than {IMAGE_BYTES} bytes: not shown"
+                )
+                continue
+            now = _digest(data)
+            if now != digest:
+                if known is None:
+                    self._count += 1
+                name = known or f"figure-{self._count}"
+                self._figures[figure] = (name, now)
+                self._send_image(name, data, "image/png", is_new=known is None)
+
+    def _send_new(self, data: bytes, mime_type: str) -> None:
+        if len(data) > IMAGE_BYTES:
+            _complain(f"a picture of {len(data)} bytes is larger than {IMAGE_BYTES}: not shown")
+            return
+        self._count += 1
+        self._send_image(f"image-{self._count}", data, mime_type, is_new=True)
+
+    def _send_image(self, name: str, data: bytes, mime_type: str, *, is_new: bool) -> None:
+        from binascii import b2a_base64
+
+        text = b2a_base64(data, newline=False).decode("ascii")
+        self._send(type="plot_image", id=name, mime_type=mime_type, data=text, is_new=is_new)
+
+
+def _painted(result: object) -> bytes | None:
+    """Return the bytes of what a painter gave: bytes, base64 text, or either with its metadata."""
+    if isinstance(result, tuple) and result:
+        result = result[0]
+    if isinstance(result, str):
+        from binascii import Error, a2b_base64
+
+        try:
+            result = a2b_base64(result)
+        except (Error, ValueError):
+            return None
+    return bytes(result) if isinstance(result, (bytes, bytearray, memoryview)) else None
+
+
+def _is_figure(value: object) -> bool:
+    module = sys.modules.get("matplotlib.figure")
+    return module is not None and isinstance(value, module.Figure)
+
+
+def _managed(figure: Any) -> bool:
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    managers = () if helpers is None else helpers.Gcf.get_all_fig_managers()
+    return any(each.canvas.figure is figure for each in managers)
+
+
+def _png(figure: Any) -> bytes | None:
+    """Draw *figure* in as many pixels as are allowed."""
+    import io
+
+    width, height = figure.get_size_inches()
+    dpi = min(float(figure.dpi), (PIXELS / max(width * height, 1e-9)) ** 0.5)
+    while dpi >= SMALLEST:
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=dpi)
+        if drawn.tell() <= IMAGE_BYTES:
+            return drawn.getvalue()
+        dpi /= 2
+    return None
+
+
+def _digest(data: bytes) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(data).digest()
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(f"[worker] {text}\n")

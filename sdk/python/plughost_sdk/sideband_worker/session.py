@@ -1,0 +1,273 @@
+"""Turns requests into effects in one namespace, one after the other, and says when each is over. The main thread.
+
+Ends with the user's `sys.exit`, when the host asks for it, or when it is gone; and then within a bound, whatever
+user code does at its exit.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _queue import SimpleQueue
+from _thread import get_ident, start_new_thread
+
+from . import VERSION
+from .cell import Cells
+from .control import Control
+from .imports import Watch
+from .interrupt import Interrupts, Shield, invoke
+from .link import connect
+from .output import Output
+from .stdin import Answers, Stdin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, ModuleType
+    from typing import Any
+
+    from .loop import Loop
+    from .pictures import Pictures
+    from .request import Request
+    from .wire import Value
+
+COROUTINE = 0x80  # of a code object's flags: there is a top-level await in it
+STATUS = {"asked": 0, "host_gone": 0, "protocol_error": 76}  # 76: the usual status of a broken protocol
+
+
+class Session:
+    """One interpreter for one host."""
+
+    def __init__(self) -> None:
+        self._interrupts = Interrupts()
+        self._link = connect()
+        self._shield = Shield(self._interrupts)
+        self._output = Output()
+        self._stdin = Stdin(lambda: Answers(self._link, self._interrupts, self._shield, self._before_asking))
+        self._cells = Cells()
+        self._queue: SimpleQueue[Request | None] = SimpleQueue()
+        self._loop: Loop | None = None
+        self._pictures: Pictures | None = None
+        self._ending: str | None = None  # why
+        self._program = sys.modules["__main__"]  # ours: kept, or its names would be cleared
+        self._names = _fresh_main().__dict__
+        self._modules = 0  # how many were loaded when C output was last looked at
+
+    def run(self) -> None:
+        """Serve the host. Does not return."""
+        self._link.send(
+            {
+                "type": "backend_info",
+                "language": "python",
+                "supports_images": True,
+                "plughost": {
+                    "worker": "python",
+                    "version": VERSION,
+                    "request_ids": True,
+                    "marks": True,
+                    "pid": os.getpid(),
+                },
+            }
+        )
+        self._prepare()
+        control = Control(self._link, self._interrupts, self._queue.put, self._end)
+        start_new_thread(control.run, ())
+        while True:
+            request = self._queue.get()
+            if request is None or self._ending is not None:
+                reason = self._ending or "asked"
+                self._leave(reason, STATUS[reason], None)
+            else:
+                self._serve(request)
+
+    def _prepare(self) -> None:
+        """Put in place what user code will meet."""
+        sys.displayhook = self._display
+        watch = Watch()
+        watch.after("linecache", self._cells.fill)
+        watch.after("getpass", self._stdin.patch_getpass)
+        watch.after("ctypes", self._output.attend_c)
+        watch.after("bdb", _patch_debugger)
+        watch.after("matplotlib", self._choose_backend)
+        os.register_at_fork(before=self._output.flush_own, after_in_child=self._link.forget)
+        self._modules = len(sys.modules)
+
+    def _serve(self, request: Request) -> None:
+        self._interrupts.request = request
+        status: int | None = None
+        error = False
+        try:
+            status, error = invoke(lambda: self._perform(request))
+        except BaseException as problem:  # an interrupt between two of our own lines
+            error = True
+            status = self._shown(problem)
+        if self._link.forked:  # a child of the worker, at the end of its cell: it has nobody to answer
+            self._output.flush_own()
+            os._exit(status if status is not None else int(error))
+        if self._ending is not None:
+            self._leave(self._ending, STATUS[self._ending], request)
+        if status is not None:
+            self._leave("exit", status, request)
+        self._finish(request, error=error)
+
+    def _perform(self, request: Request) -> tuple[int | None, bool]:
+        """Run the request as user code. Return the status to exit with, if it is to, and whether it failed."""
+        status, error = None, False
+        try:
+            self._interrupts.begin(request)
+            for code in self._cells.compile(request.text):
+                self._execute(code)
+        except BaseException as problem:
+            error = not isinstance(problem, SystemExit)
+            status = self._show(problem)
+        try:
+            self._show_figures()
+        except Exception as problem:
+            error = True
+            self._show(problem)
+        self._output.flush()
+        return status, error
+
+    def _execute(self, code: CodeType) -> None:
+        result = eval(code, self._names)  # noqa: S307  - what this program is for
+        if code.co_flags & COROUTINE:
+            if self._loop is None:
+                from .loop import Loop
+
+                self._loop = Loop()
+            self._loop.run(result)
+
+    def _show(self, problem: BaseException) -> int | None:
+        """Write *problem* to stderr; return the status, if it is an exit."""
+        if isinstance(problem, SystemExit):
+            if problem.code is None or isinstance(problem.code, int):
+                return (problem.code or 0) & 0xFF
+            try:
+                sys.stderr.write(f"{problem.code}\n")
+            except Exception:  # noqa: S110  - nowhere to say it; it is an exit all the same
+                pass
+            return 1
+        from .report import show
+
+        show(problem, self._output)
+        return None
+
+    def _shown(self, problem: BaseException) -> int | None:
+        try:
+            return invoke(lambda: self._show(problem))
+        except BaseException:  # interrupted again: there is nothing more to say
+            return None
+
+    def _finish(self, request: Request, *, error: bool) -> None:
+        """End *request*: what is its output, and then that it is over."""
+        request.over = True
+        request.close()
+        sys.settrace(None)  # a debugger that was left stepping would step through us
+        self._interrupts.install()
+        self._stdin.clear()
+        self._output.mend()
+        if len(sys.modules) != self._modules:
+            self._attend_c()
+        self._output.flush_own()
+        told: dict[str, Value] = request.tagged(type="request_end")
+        if request.mark is not None:
+            self._output.mark(request.mark)
+            told["marked"] = True
+        if error:
+            told["error"] = True
+        self._link.send(told)
+
+    def _attend_c(self) -> None:
+        """User code has loaded modules, which may be C and print: see to their output too."""
+        try:
+            import ctypes
+        except ImportError:
+            pass
+        else:
+            self._output.attend_c(ctypes)
+        self._modules = len(sys.modules)
+
+    # What user code meets
+
+    def _display(self, value: object) -> None:
+        sys.__displayhook__(value)
+        if value is not None and get_ident() == self._interrupts.main:
+            self._images().show_value(value)
+
+    def _before_asking(self) -> None:
+        if get_ident() == self._interrupts.main:
+            self._show_figures()
+        self._output.flush()
+
+    def _show_figures(self) -> None:
+        if "matplotlib._pylab_helpers" in sys.modules:
+            self._images().show_open(force=False)
+
+    def _images(self) -> Pictures:
+        if self._pictures is None:
+            from .pictures import Pictures
+
+            self._pictures = Pictures(self._send_image)
+        return self._pictures
+
+    def _send_image(self, **members: Value) -> None:
+        self._output.flush()
+        request = self._interrupts.request
+        with self._shield:
+            self._link.send(members if request is None else request.tagged(**members))
+
+    def _choose_backend(self, matplotlib: ModuleType) -> None:
+        """Be matplotlib's backend, unless someone has chosen one. It is loaded when a figure is made."""
+        self._images().serve()
+        if "MPLBACKEND" not in os.environ:
+            matplotlib.use(f"module://{__package__}.canvas")
+
+    # The end
+
+    def _end(self, reason: str) -> None:
+        """Begin the end. Called by the control thread."""
+        from .departure import ASKED_S, leave_by
+
+        self._ending = reason
+        leave_by(ASKED_S, lambda: self._goodbye(reason, STATUS[reason]), STATUS[reason])
+        self._interrupts.leaving = True
+        self._queue.put(None)
+        self._interrupts.signal_main()
+
+    def _leave(self, reason: str, status: int, request: Request | None) -> None:
+        """Run what user code has left for its exit, then go."""
+        from .departure import EXIT_S, depart, leave_by
+
+        if self._ending is None:
+            leave_by(EXIT_S, lambda: self._goodbye(reason, status), status)
+        self._interrupts.leaving = False  # from here on an interrupt is only that
+        try:
+            invoke(lambda: depart(in_haste=self._ending is not None))
+        except BaseException as problem:
+            self._shown(problem)
+        if request is not None:
+            self._finish(request, error=False)
+        self._output.flush_own()
+        self._goodbye(reason, status)
+        os._exit(status)
+
+    def _goodbye(self, reason: str, status: int) -> None:
+        told: dict[str, Any] = {"type": "session_end", "reason": reason, "status": status}
+        if self._link.ignored:
+            told["ignored"] = self._link.ignored
+        self._link.send(told)
+
+
+def _fresh_main() -> ModuleType:
+    """Return a new `__main__` for user code: without a file, as in any interactive Python."""
+    import builtins
+
+    main = type(sys)("__main__")
+    main.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    return main
+
+
+def _patch_debugger(bdb: ModuleType) -> None:
+    from .debugger import patch
+
+    patch(bdb)
