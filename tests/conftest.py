@@ -39,16 +39,18 @@ settings.register_profile("everyday", settings.get_profile("all"), max_examples=
 
 # These start whole programs, dozens of times each: of the tests in each such file one in so many runs every day.
 SLOW = {
-    "tests/cli/": 2,
+    "tests/cli/": 3,
     "tests/conformance/test_duplex": 3,
-    "tests/conformance/test_envelope": 2,
-    "tests/conformance/test_hook": 2,
-    "tests/docs/test_examples.py": 3,
-    "tests/examples/test_duplex": 2,
+    "tests/conformance/test_envelope": 3,
+    "tests/conformance/test_hook": 4,
+    "tests/docs/test_examples.py": 5,
+    "tests/examples/test_duplex": 3,
     "tests/examples/test_envelope_examples.py": 2,
+    "tests/examples/test_hook": 3,
     "tests/frontends/": 2,
-    "tests/host/envelope/": 2,
-    "tests/process/test_hostile_plugins.py": 2,
+    "tests/host/envelope/": 4,
+    "tests/host/hook/": 3,
+    "tests/process/test_hostile_plugins.py": 3,
     "tests/sdk/test_sideband": 3,
 }
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from plughost_sdk import hook_messages as wire
 
     from ..manifest.envelope_manifest import EnvelopeManifest
+    from ..manifest.sideband_binding import Worker
     from ..pipeline import Pipeline
     from .duplex.asyncio_fleet import AsyncFleet
     from .duplex.options import FleetKeywords, Place
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from .hook.asyncio_rounds import AsyncioRounds
     from .hook.generation import Generation
     from .hook.providers import AsyncProvider
+    from .sideband.asyncio_console import AsyncConsole
+    from .sideband.options import ConsoleKeywords
 
 
 class Host:
@@ -57,6 +60,7 @@ class Host:
         self._passes: set[asyncio.Task[Any]] = set()
         self._rounds: set[AsyncioRounds] = set()
         self._fleets: set[AsyncFleet] = set()
+        self._consoles: set[AsyncConsole] = set()
         self._closing: asyncio.Task[None] | None = None
         self._streams: list[EventStream] = []
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
@@ -205,6 +209,31 @@ class Host:
         self._fleets.add(fleet)
         return fleet
 
+    async def console(
+        self, worker: Worker | None = None, *, name: str = "", **options: Unpack[ConsoleKeywords]
+    ) -> AsyncConsole:
+        """Start a worker of the `sideband` contract, and return a console that runs code in it.
+
+        *worker* is a Python interpreter, a virtual environment, the words of a command, or a binding; without one, the
+        nearest `.venv` above the working directory, `python3` on the PATH, or this interpreter. *name* tells it from
+        the other consoles of this host. The options are those of `ConsoleKeywords`.
+        Raises ManifestError, PluginFailure, LocalProtocolError and HostClosed.
+        """
+        from .sideband.asyncio_console import AsyncConsole
+        from .sideband.options import plan
+
+        driver = self._on_this_loop()
+        self._engine.check_open()
+        planned = plan(worker, name, options, {console.name for console in self._consoles})
+        console = AsyncConsole(planned, self._engine, driver, self._consoles.discard, self)
+        self._consoles.add(console)
+        try:
+            await console.start()
+        except BaseException:
+            await console.close()
+            raise
+        return console
+
     def _forget(self, plugin: Plugin) -> None:
         if plugin in self._plugins:
             self._plugins.remove(plugin)
@@ -239,6 +268,7 @@ class Host:
         await asyncio.gather(*(rounds.end() for rounds in tuple(self._rounds)))
         await asyncio.gather(*(plugin.close() for plugin in tuple(self._plugins)))
         await asyncio.gather(*(fleet.close() for fleet in tuple(self._fleets)))
+        await asyncio.gather(*(console.close() for console in tuple(self._consoles)))
         if self._driver is not None:
             self._driver.stop()
         self._engine.end_rest()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from plughost_sdk import hook_messages as wire
 
     from ..manifest.envelope_manifest import EnvelopeManifest
+    from ..manifest.sideband_binding import Worker
     from ..pipeline import Pipeline
     from .duplex.blocking_fleet import BlockingFleet
     from .duplex.options import FleetKeywords, Place
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from .hook.blocking_rounds import BlockingRounds
     from .hook.generation import Generation
     from .hook.providers import BlockingProvider
+    from .sideband.blocking_console import BlockingConsole
+    from .sideband.options import ConsoleKeywords
 
 PASS_END_S = 60.0  # for a pass in another thread to put its directory back when the host is closed
 TAKING_TURNS_S = 0.02  # for one round over several processes that are brought down together
@@ -62,6 +65,7 @@ class Host:
         self._passes: set[BlockingSteps] = set()
         self._rounds: set[BlockingRounds] = set()
         self._fleets: set[BlockingFleet] = set()
+        self._consoles: set[BlockingConsole] = set()
         self._abort = weakref.finalize(self, Engine.abort, self._engine)
 
     def __enter__(self) -> Self:
@@ -210,6 +214,30 @@ class Host:
         self._fleets.add(fleet)
         return fleet
 
+    def console(
+        self, worker: Worker | None = None, *, name: str = "", **options: Unpack[ConsoleKeywords]
+    ) -> BlockingConsole:
+        """Start a worker of the `sideband` contract, and return a console that runs code in it.
+
+        *worker* is a Python interpreter, a virtual environment, the words of a command, or a binding; without one, the
+        nearest `.venv` above the working directory, `python3` on the PATH, or this interpreter. *name* tells it from
+        the other consoles of this host. The options are those of `ConsoleKeywords`.
+        Raises ManifestError, PluginFailure, LocalProtocolError and HostClosed.
+        """
+        from .sideband.blocking_console import BlockingConsole
+        from .sideband.options import plan
+
+        self._engine.check_open()
+        planned = plan(worker, name, options, {console.name for console in self._consoles})
+        console = BlockingConsole(planned, self._engine, self._consoles.discard, self)
+        self._consoles.add(console)
+        try:
+            console.start()
+        except BaseException:
+            console.close()
+            raise
+        return console
+
     def _forget(self, plugin: Plugin) -> None:
         if plugin in self._plugins:
             self._plugins.remove(plugin)
@@ -227,8 +255,12 @@ class Host:
         self._rounds.clear()
         for plugin in tuple(self._plugins):
             plugin.close()
+        for console in tuple(self._consoles):
+            console.let_go()  # all are told before the first is waited for
         for fleet in tuple(self._fleets):
             fleet.close()
+        for console in tuple(self._consoles):
+            console.close()
         self._engine.end_rest()
         self._engine.launcher.close()
         self._abort.detach()
