@@ -83,7 +83,7 @@ _KEYS = {
     "plugin.abi_version": ("integer", "the version of the contract: 2"),
     "plugin.description": ("string", "one line for people"),
     "capabilities.read_sessions": ("grant", "`host/fs/*` beneath the sessions"),
-    "capabilities.write_plugin_data": ("grant", "nothing yet: the contract has no method that writes"),
+    "capabilities.write_plugin_data": ("grant", "actions of the host's own that write, if it says so"),
     "capabilities.event_bus": (
         "grant",
         "`host/snapshot/*`; a list holds topics, or their beginnings with `*`",
@@ -91,7 +91,7 @@ _KEYS = {
     "capabilities.network": ("grant", "`host/network/fetch`; a list holds the names of hosts"),
     "capabilities.spawn_subprocess": (
         "grant",
-        "nothing yet: the contract has no method that starts a program",
+        "actions of the host's own that start a program, if it says so",
     ),
     "capabilities.read_claude_logs": (
         "grant",

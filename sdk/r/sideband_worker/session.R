@@ -1,0 +1,153 @@
+# The session: turns frames of the relay into requests that run, one after the other. Everything the others share is here.
+#
+# Interrupts are held back except in user code. One that comes late stays pending, and is cleared before the next request.
+
+VERSION <- "0.1.0" # told to the host; the same as of the SDK for Python
+NOTICE_S <- 1e-4 # for R to notice a signal that has arrived
+
+session <- new.env(parent = emptyenv())
+session$request <- NULL # the one that runs: number, mark
+session$last <- NULL # the number of the one before
+session$waiting <- FALSE # for a line
+session$answers <- raw() # that nobody has read yet
+session$later <- list() # frames that came while a request ran, and are for after it
+session$leaving <- FALSE
+session$ignored <- 0L
+
+run_session <- function() {
+  tryCatch(open_link(), error = function(e) {
+    say("sideband_worker.R: ", conditionMessage(e))
+    really_quit("no", 2L, FALSE)
+  })
+  if (!l10n_info()$`UTF-8`) {
+    for (locale in c("C.UTF-8", "en_US.UTF-8")) {
+      if (nzchar(suppressWarnings(Sys.setlocale("LC_CTYPE", locale)))) break
+    }
+  }
+  hide_link()
+  install_input()
+  install_cell()
+  install_debugger()
+  install_departure()
+  if (can_draw()) install_pictures()
+  options(pager = show_files, error = NULL)
+  send(
+    type = "backend_info", language = "r", supports_images = can_draw(),
+    plughost = list(worker = "r", version = VERSION, request_ids = TRUE, marks = TRUE, pid = link$worker)
+  )
+  suspendInterrupts(repeat {
+    if (length(session$later)) {
+      frame <- session$later[[1L]]
+      session$later <- session$later[-1L]
+      take_frame(frame)
+    } else {
+      take_frame(next_frame())
+    }
+  })
+}
+
+# Act on a frame. Return whether it interrupts the request that runs.
+take_frame <- function(frame) {
+  request <- session$request
+  switch(frame$kind,
+    end = depart(frame$reason),
+    ignored = session$ignored <- session$ignored + 1L,
+    interrupt = {
+      if (frame$signalled) next_frame() # which says that the signal has arrived
+      hit <- !is.null(request) && (is.null(frame$number) || identical(frame$number, request$number))
+      if (hit) session$answers <- raw()
+      send(type = "interrupted", outcome = if (hit) "delivered" else "idle", request_id = frame$number)
+      return(hit)
+    },
+    write = if (is_answer(frame)) {
+      if (!is.null(request)) session$answers <- c(session$answers, frame$text) # a late one must never run
+    } else if (is.null(request)) {
+      run_request(frame)
+    } else {
+      session$later <- c(session$later, list(frame))
+    }
+  )
+  FALSE
+}
+
+is_answer <- function(frame) {
+  if (!is.null(frame$mark)) return(FALSE)
+  if (is.null(frame$number)) return(session$waiting)
+  identical(frame$number, if (is.null(session$request)) session$last else session$request$number)
+}
+
+run_request <- function(frame) {
+  clear_interrupts()
+  session$request <- list(number = frame$number, mark = frame$mark)
+  session$answers <- raw()
+  failed <- tryCatch(
+    withCallingHandlers(allowInterrupts(run_cell(frame$text)), interrupt = judge_interrupt),
+    interrupt = function(i) {
+      say("")
+      TRUE
+    }
+  )
+  if (is_child()) really_quit("no", as.integer(failed), FALSE) # a fork at the end of its cell has nobody to answer
+  finish_request(failed)
+}
+
+# End the request that runs, if any: pictures, marks, and that it is over.
+finish_request <- function(failed) {
+  request <- session$request
+  if (is.null(request)) return(invisible())
+  if (can_draw()) tryCatch(show_pages(), error = show_error)
+  while (!is.null(frame <- frame_at_hand())) take_frame_at_end(frame)
+  session$request <- NULL
+  session$last <- request$number
+  session$answers <- raw()
+  if (!is.null(request$mark)) write_marks(request$mark)
+  send(
+    type = "request_end", request_id = request$number, marked = if (!is.null(request$mark)) TRUE,
+    error = if (failed) TRUE
+  )
+}
+
+# An end that comes now is put off until the request is over: it would begin in the middle of it.
+take_frame_at_end <- function(frame) {
+  if (frame$kind == "end") session$later <- c(list(frame), session$later) else take_frame(frame)
+}
+
+# Send a message about the request that runs.
+send_about <- function(...) send(..., request_id = session$request$number)
+
+# Decide, where user code has been interrupted, whether it is meant; if not, it goes on.
+judge_interrupt <- function(condition) {
+  meant <- other <- FALSE
+  suspendInterrupts(while (!is.null(frame <- frame_at_hand())) {
+    if (take_frame(frame)) meant <- TRUE else if (frame$kind == "interrupt") other <- TRUE
+  })
+  if (other && !meant && !is.null(findRestart("resume", condition))) {
+    invokeRestart("resume")
+  }
+}
+
+# Take what has come; return whether the request that runs is to be interrupted.
+hear_interrupts <- function() {
+  hit <- FALSE
+  suspendInterrupts(while (!is.null(frame <- frame_at_hand())) hit <- take_frame(frame) || hit)
+  hit
+}
+
+# Raise an interrupt that has come, unless user code has handled it already.
+meet_interrupts <- function() if (hear_interrupts()) allowInterrupts(Sys.sleep(NOTICE_S))
+
+# Raise the interrupt whose signal was held back, where code may handle it.
+raise_interrupt <- function() allowInterrupts(repeat Sys.sleep(NOTICE_S))
+
+clear_interrupts <- function() {
+  tryCatch(allowInterrupts(Sys.sleep(NOTICE_S)), interrupt = function(i) NULL)
+}
+
+# Show help and other files inline: there is no screen for a pager.
+show_files <- function(files, header, title, delete.file) {
+  for (file in files) {
+    lines <- gsub("_\b", "", readLines(file, warn = FALSE), fixed = TRUE)
+    cat(lines, sep = "\n")
+  }
+  if (isTRUE(delete.file)) unlink(files)
+}
