@@ -65,8 +65,21 @@ def test_a_plugin_that_prints_to_stdout_is_shown_what_it_printed():
 
 @pytest.mark.parametrize("head", ['{"type":"response"', "[1]"])
 def test_json_that_is_wrong_is_not_taken_for_a_print(head):
-    found = replace(NOTHING, code=FailureCode.MALFORMED_RESPONSE, last_in=head)
-    assert advise(found) == usual(FailureCode.MALFORMED_RESPONSE)
+    advice = advise(replace(NOTHING, code=FailureCode.MALFORMED_RESPONSE, last_in=head))
+    assert "stdout" not in advice
+    assert "plughost check greeter" in advice
+
+
+@pytest.mark.parametrize("limit", ["limits.render_s", "limits.write_s", "limits.handshake_s"])
+def test_a_limit_that_was_missed_is_the_one_to_raise(limit):
+    advice = advise(replace(NOTHING, code=FailureCode.TIMEOUT, limit=limit))
+    assert limit in advice
+    assert "limits.timeout_s" not in advice
+
+
+def test_a_missed_timeout_gets_the_usual_advice():
+    found = replace(NOTHING, code=FailureCode.TIMEOUT, limit="limits.timeout_s")
+    assert advise(found) == usual(FailureCode.TIMEOUT)
 
 
 def test_a_line_that_was_too_long_is_not_taken_for_a_print():

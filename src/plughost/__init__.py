@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .host.duplex.blocking_fleet import BlockingDuplexPlugin as BlockingDuplexPlugin
     from .host.duplex.blocking_fleet import BlockingFleet as BlockingFleet
     from .host.duplex.deliveries import Snapshot as Snapshot
+    from .host.duplex.host_action import HostAction as HostAction
     from .host.duplex.status import Status as Status
     from .host.envelope.options import PassResult as PassResult
     from .host.envelope.options import Question as Question
@@ -102,6 +103,7 @@ _HOMES = {
     "host.duplex.asyncio_fleet": ("AsyncDuplexPlugin", "AsyncFleet"),
     "host.duplex.blocking_fleet": ("BlockingDuplexPlugin", "BlockingFleet"),
     "host.duplex.deliveries": ("Snapshot",),
+    "host.duplex.host_action": ("HostAction",),
     "host.duplex.status": ("Status",),
     "host.envelope.options": ("PassResult", "Question"),
     "host.events": ("Event",),

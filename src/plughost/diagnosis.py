@@ -76,12 +76,31 @@ def _buffers_its_reply(found: Findings) -> str | None:
     )
 
 
+def _is_another_message(found: Findings) -> str | None:
+    if found.code is not FailureCode.MALFORMED_RESPONSE or found.limit is not None:
+        return None
+    if not found.last_in.startswith(("{", "[")):
+        return None
+    return (
+        "It wrote JSON, but not the message that was due: the error names what is wrong with it. "
+        f"`plughost check {found.plugin or 'PLUGIN'}` goes through all that the contract asks."
+    )
+
+
+def _missed_another_limit(found: Findings) -> str | None:
+    if found.code is not FailureCode.TIMEOUT or found.limit in (None, "limits.timeout_s"):
+        return None
+    return f"Raise `{found.limit}` if it needs longer; its stderr may tell where it stopped."
+
+
 _RULES: tuple[Callable[[Findings], str | None], ...] = (
     _missing_module,
     _speaks_content_length,
     _out_of_memory,
     _prints_to_stdout,
+    _is_another_message,
     _buffers_its_reply,
+    _missed_another_limit,
 )
 
 

@@ -37,16 +37,25 @@ class RemoteProtocolError(ProtocolError):
 
 
 class RemoteError(PlughostError):
-    """The plugin answered with an error of its own: *code* for programs, *message* for people."""
+    """The plugin answered with an error of its own: *code* for programs, *message* for people, *data* if it sent any.
 
-    def __init__(self, plugin: str, code: str, message: str) -> None:
+    All three are the plugin's words, unchanged: whoever shows them escapes them.
+    """
+
+    def __init__(self, plugin: str, code: str, message: str, data: object = None) -> None:
         super().__init__(f"{plugin}: {message} ({code})" if code else f"{plugin}: {message}")
         self.plugin = plugin
         self.code = code
         self.message = message
+        self.data = data
 
-    def __reduce__(self) -> tuple[type[RemoteError], tuple[str, str, str]]:
-        return type(self), (self.plugin, self.code, self.message)  # so that process pools can pass it on
+    def __reduce__(self) -> tuple[type[RemoteError], tuple[str, str, str, object]]:
+        return type(self), (
+            self.plugin,
+            self.code,
+            self.message,
+            self.data,
+        )  # so that process pools can pass it on
 
 
 class ManifestError(PlughostError):

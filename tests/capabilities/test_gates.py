@@ -276,6 +276,17 @@ def test_the_hosts_own_action_that_starts_a_child_needs_the_capability_for_it():
     assert gates(actions=actions).action("theirs") is None
 
 
+@pytest.mark.parametrize(
+    "grant", [True, ("host.*",), ("host.config",), False], ids=["all", "those", "it", "none"]
+)
+def test_a_topic_of_the_hosts_own_is_published_by_no_plugin_whatever_is_granted(grant):
+    refusal = call("host/snapshot/publish", {BUS: grant}, topic="host.config")
+    assert refusal.code == CAPABILITY_DENIED
+    assert refusal.data == {"topic": "host.config"}
+    for method in ("host/snapshot/get", "host/snapshot/subscribe"):
+        assert (call(method, {BUS: grant}, topic="host.config") is None) is bool(grant)
+
+
 PARTS = st.lists(
     st.sampled_from(["..", ".", "", "a", "projects", "~", ".claude", "u", "home", "..."]), max_size=8
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -147,6 +149,61 @@ def test_a_failure_has_the_status_of_its_code_and_the_plugins_words_do_not_chang
     assert ran.stdout == ""
     assert "plughost: teller" in ran.stderr
     assert "\x1b" not in ran.stderr
+
+
+def test_what_it_writes_does_not_wait_for_the_end_of_other_plugins(root: Path, tmp_path: Path) -> None:
+    write_plugin(root, "stubborn", "stays", screens="[]", spawn="eager", limits="teardown_s = 3600")
+    ran = subprocess.Popen([*PLUGHOST, "cli", "tell", "now"], cwd=tmp_path, stdout=subprocess.PIPE)
+    assert ran.stdout is not None
+    try:
+        assert select.select([ran.stdout], [], [], 40) == ([ran.stdout], [], [])
+        assert ran.stdout.readline() == b'["now"]\n'
+        assert ran.poll() is None  # it is still there for the other
+    finally:
+        ran.send_signal(signal.SIGINT)
+        ran.stdout.close()
+        assert ran.wait(timeout=50) == 130
+
+
+def test_a_plugin_with_wrong_settings_is_refused_with_their_reason(root: Path, run: Run) -> None:
+    with (root / "teller" / "manifest.toml").open("a") as manifest:
+        manifest.write('[[config]]\nkey = "pin"\nkind = "int"\nlabel = "PIN"\ndefault = "0"\n')
+    assert run("cli", "--config", "teller.pin=5", "tell").status == 0
+    ran = run("cli", "--json", "--config", "teller.pin=x", "tell")
+    assert ran.status == 3
+    assert ran.json["binding"]["key"] == "config.pin"
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "0", "-1", "86401", "soon"])
+def test_a_timeout_that_is_no_time_is_a_usage_error(root: Path, run: Run, seconds: str) -> None:
+    assert run("cli", "--timeout", seconds, "tell").status == 2
+
+
+def test_what_list_refuses_of_a_project_is_refused_here_with_the_same_reason(
+    root: Path, tmp_path: Path, run: Run
+) -> None:
+    outside = write_plugin(tmp_path / "elsewhere", "outside", namespaces='["out"]')
+    (root / "outside").symlink_to(outside)
+    write_plugin(tmp_path / "elsewhere", "other", namespaces='["other"]')
+    project = 'directories = ["plugins"]\n[plugins]\nmisnamed = "elsewhere/other"\n'
+    (tmp_path / "plughost.toml").write_text(project)
+    listed = {each["name"]: each["problem"] for each in run("list", "--json").json["plugins"]}
+    assert listed["outside"]
+    assert listed["misnamed"]
+    assert listed["teller"] is None
+    for namespace in ("out", "other"):
+        ran = run("cli", "--json", "--config", "outside.x=1", namespace)
+        assert ran.status == 2
+        assert ran.json["namespaces"] == ["tell"]
+        assert len(ran.json["problems"]) == 2
+    assert all(
+        any(told.endswith(each.split(": ", 1)[1]) for told in listed.values() if told)
+        for each in ran.json["problems"]
+    )
+    assert run("cli", "tell").status == 0
+    ran = run("screen", "--json", "outside")
+    assert ran.status == 3
+    assert str(outside) in ran.json["binding"]["problem"]
 
 
 def test_a_failure_is_json_where_json_is_asked_for(root: Path, run: Run) -> None:

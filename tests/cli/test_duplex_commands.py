@@ -73,6 +73,12 @@ def test_list_shows_what_duplex_plugins_provide_and_why_others_cannot_be_used(ru
     assert all(word in text for word in ("1.2.0", "eager", "board", "cards.add", "capabilities.event_bus"))
 
 
+def test_list_of_a_plugins_own_directory_says_that_it_is_one(run: Run, put: Put) -> None:
+    ran = run("list", str(put("alone")))
+    assert ran.status == 0
+    assert "plughost describe" in ran.stdout
+
+
 def test_list_names_the_words_that_two_plugins_claim(run: Run, put: Put) -> None:
     put("one", PROVIDES.format(s="a", n="same", c="one.add"))
     put("two", PROVIDES.format(s="b", n="same", c="two.add"))

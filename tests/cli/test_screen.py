@@ -88,6 +88,7 @@ def test_a_failure_is_json_where_json_is_asked_for(root: Path, run: Run) -> None
         ["viewer", "--once", "--key", "nokey"],
         ["viewer", "--once", "--key", ""],
         ["viewer", "--once", "--settle", "-1"],
+        ["viewer", "--once", "--settle", "nan"],
         ["viewer", "--once", "--config", "viewer=1"],
         ["viewer", "--once", "--config", "nothing"],
         ["viewer", "--once", "--logs", "read_sessions"],
@@ -202,6 +203,16 @@ def test_in_a_terminal_ctrl_c_leaves_with_status_0(at_terminal: At) -> None:
     terminal.type(b"\x03")
     assert terminal.status() == 0
     assert b"\x1b[?1049l" in terminal.seen  # the terminal has its own screen back
+
+
+def test_a_plugin_that_is_left_in_quarantine_has_failed(at_terminal: At, root: Path) -> None:
+    (root / "viewer" / "narrow.toml").write_text("[limits]\nfailures_to_quarantine = 1\n")
+    (root / "viewer" / "broken").touch()
+    terminal = at_terminal("screen", "viewer")
+    terminal.until(b"quarantined")
+    terminal.type(b"\x03")
+    assert terminal.status() == EXPLANATIONS[FailureCode.CRASHED].exit_status
+    assert b"plughost: viewer" in terminal.seen  # and says why, where the prompt comes back
 
 
 def test_ctrl_c_does_not_wait_for_a_plugin_that_does_not_end(at_terminal: At, root: Path) -> None:

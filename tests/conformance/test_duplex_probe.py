@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from plughost.conformance.duplex import examine
+from plughost.conformance.duplex_examination import Examination
 from plughost.conformance.duplex_frames import frame, largest
 from plughost.conformance.duplex_framing import output
-from plughost.conformance.duplex_probe import DuplexProbe
+from plughost.conformance.duplex_probe import DuplexProbe, Hearing
 from plughost.conformance.duplex_subject import of_command
 from plughost.conformance.duplex_talk import Patience, Talk
+from plughost.conformance.report import Status
 from plughost.contracts.duplex.messages import FRAME_BYTES
 from plughost.process.local import LocalLauncher
 
@@ -173,15 +176,55 @@ def test_every_id_of_64_bits_is_one(number: int, launcher: LocalLauncher, tmp_pa
     assert said(frame(body), launcher, tmp_path).flaws == []
 
 
-def test_a_process_that_writes_without_end_is_stopped(
-    launcher: LocalLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("plughost.conformance.duplex_probe.KEPT_BYTES", 100_000)
+def test_a_process_that_writes_without_end_is_stopped(launcher: LocalLauncher, tmp_path: Path) -> None:
     endless = f"import os\nwhile True: os.write(1, {frame(b'{}')!r})"
     binding = of_command([sys.executable, "-c", endless], tmp_path).process
     assert binding is not None
-    with Talk(launcher, binding, "started", PATIENT) as talk:
+    with Talk(launcher, binding, "started", PATIENT, hearing=Hearing(size=10_000)) as talk:
         talk.listen(WITHIN)
         found = output(talk)
     assert found is not None
     assert found.clause == "duplex:frame:limit"
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_so_many_bodies_are_heard_of_one_process_and_no_more(
+    over: int, launcher: LocalLauncher, tmp_path: Path
+) -> None:
+    file, bodies = tmp_path / "data", list[bytes]()
+    file.write_bytes(GOOD * (5 + over))
+    binding = of_command(["cat", str(file)], tmp_path).process
+    assert binding is not None
+    with DuplexProbe(launcher, binding, bodies.append, Hearing(bodies=5)) as probe:
+        probe.wait_exit(WITHIN)
+    assert len(bodies) == min(5, 5 + over)
+    assert probe.flooded == (over > 0)
+
+
+FLOOD = """
+import json, sys
+def send(**message):
+    body = json.dumps({"jsonrpc": "2.0", **message})
+    sys.stdout.write(f"Content-Length: {len(body)}\\r\\n\\r\\n{body}")
+length = int(sys.stdin.readline().partition(":")[2]) + len("\\r\\n")
+send(id=json.loads(sys.stdin.read(length))["id"], result={"name": "flood", "version": "1.0.0"})
+while True:
+    send(method="host/log", params={"level": "info", "message": "more"})
+"""
+
+
+def test_a_flood_of_messages_is_one_flaw_and_is_heard_less_of_each_time(
+    launcher: LocalLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, most in (("USUAL", 500), ("BRIEF", 50)):
+        monkeypatch.setattr(f"plughost.conformance.duplex_examination.{name}", Hearing(bodies=most))
+    subject = of_command([sys.executable, "-ISc", FLOOD], tmp_path)
+    found = Examination(subject, launcher, PATIENT, large=False)
+    report = examine(found)
+    failed = [each for each in report.axes if each.status is Status.FAILED]
+    assert [each.id for each in failed] == ["duplex:framing"]
+    assert "duplex:frame:limit" in failed[0].detail
+    first, *others = [len(talk.calls) for talk in found.talks]
+    assert first >= 400
+    assert len(others) > 3
+    assert max(others) <= 50

@@ -49,6 +49,7 @@ class FakePlugin:
         self.status = RUNNING
         self.error: PlughostError | None = None
         self.keys: list[KeyEvent] = []
+        self.hears = True
         self.sizes: list[tuple[int, int]] = []
         self.answered = 0
         self.under_way = 0
@@ -79,7 +80,7 @@ class FakePlugin:
     def key(self, screen_id: str, key: KeyEvent) -> bool:
         assert screen_id == f"{self.name}-screen"
         self.keys.append(key)
-        return True
+        return self.hears
 
     async def reload(self) -> None:
         self.reloads += 1

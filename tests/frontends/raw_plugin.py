@@ -1,7 +1,8 @@
 """A `duplex` plugin that speaks raw bytes and does as it is told, by keys, by its arguments, and by files beside it.
 
 Keys: `x` exits, `h` hangs, `e` answers renders with an error, `b` asks to be asked again; others are shown. Files in
-its directory: `broken` exits at once, `deaf` does not show Esc, `publishes` publishes something when it starts.
+its directory: `broken` exits at once, `deaf` does not show Esc, `publishes` publishes something when it starts,
+`stays` does nothing more once it has started.
 """
 
 import json
@@ -100,5 +101,7 @@ while (message := receive()) is not None:
     if "id" in message:
         error = {"code": -32000, "message": "as \x1b[31masked"}
         send({"id": message["id"], **({"error": error} if result is None else {"result": result})})
+    if os.path.exists("stays"):
+        hang()
     if message["method"] == "plugin/shutdown":
         sys.exit(0)

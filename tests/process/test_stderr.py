@@ -17,6 +17,7 @@ HOSTILE = [
     b"\x0b\x0c\x1c\x1d\x1e\x85",
     "\x85next line".encode(),
     "\u2028line\u2029paragraph".encode(),
+    "\u202ehtap\u2066".encode(),
     b"\xff\xfe invalid",
     b"\xed\xa0\x80 surrogate",
     b"\x7f",

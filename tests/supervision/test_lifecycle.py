@@ -405,11 +405,47 @@ def test_reload_restarts_what_runs_whatever_its_policy() -> None:
     assert life.failures == ()
 
 
-def test_reload_during_a_start_clears_the_past_alone() -> None:
+def test_reload_during_a_start_starts_anew_because_what_starts_is_the_old_one() -> None:
     life = backoff()
     life.wanted(5.0)
-    assert life.reload(5.0) == ()
-    assert (life.state, life.attempt, life.failures) == (State.SPAWNING, 0, ())
+    assert life.reload(5.0) == ()  # nothing is there yet that could be brought down
+    assert (life.state, life.attempt, life.failures) == (State.SHUTTING_DOWN, 0, ())
+    life.spawned(5.1)
+    assert life.exited(5.2, ZERO, during_shutdown=True) == (Spawn(),)
+
+
+def test_reload_before_init_is_answered_brings_the_process_down_and_starts_another() -> None:
+    life = spawning()
+    life.spawned(0.1)
+    assert life.reload(0.2) == (BeginShutdown(StopReason.RELOAD),)
+    assert life.exited(0.3, ZERO, during_shutdown=True) == (Spawn(),)
+
+
+def test_whoever_gives_up_waiting_starts_nothing_any_more() -> None:
+    life = backoff()
+    life.wanted(0.0)
+    life.unwanted()
+    assert life.tick(99.0) == ()
+    assert life.state is State.IDLE
+
+
+def test_an_eager_plugin_starts_again_whoever_gives_up() -> None:
+    life = Lifecycle(RestartPolicy(spawn=SpawnMode.EAGER))
+    assert life.tick(0.0) == (Spawn(),)
+    life.exec_failed(0.0)
+    life.unwanted()
+    assert life.tick(1.0) == (Spawn(),)
+
+
+@pytest.mark.parametrize(("most", "state"), [(2, State.QUARANTINED), (3, State.BACKOFF)])
+def test_what_has_failed_counts_by_the_policy_that_is_followed_now(most: int, state: State) -> None:
+    life = Lifecycle(RestartPolicy(failures_to_quarantine=5, backoff_s=(0.0,)))
+    for follows in (RestartPolicy(failures_to_quarantine=5), RestartPolicy(failures_to_quarantine=most)):
+        life.follow(follows)
+        life.wanted(20.0)
+        life.exec_failed(20.0)
+        life.tick(30.0)
+    assert (life.state, len(life.failures)) == (state, 2)
 
 
 # Idle

@@ -1,9 +1,11 @@
 """The plugin's side of the wire: serves the host's calls one after another, and calls the host from within them.
 
-Theory of operation: one thread, and nothing nests. A handler that calls the host reads frames until its response is
-there. Responses are resolved as they are read; requests and notifications that come first are queued, in order, and
+Theory of operation: one thread, one handler at a time. A handler that calls the host reads frames until its response
+is there. Responses are resolved as they are read; requests and notifications that come first are queued, in order, and
 handled when the handler has returned. So neither a call from any handler, nor a flood of events ahead of its
 response, can lock the two up. Nor can two full pipes: while a write cannot go on, what the host sends is taken in.
+Only actions nest: a handler that has invoked one serves those that come meanwhile, because whoever was invoked may
+be waiting for just that, or be this very plugin.
 
 The queue is bounded by QUEUE_LIMIT bytes. At the bound the waiting call fails with `QueueFull`, because to stop
 reading would be the lock-up again, and to drop would lose events; the handler fails, and the queue is worked off.
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     Methods = dict[str, tuple[Parse, Callable[..., Any]]]
 
 INIT = "plugin/init"
+ACTION = "host/action/invoke"
+DEEPEST = 32  # actions within actions: more are no errand, but a circle
 LIMIT = 16_777_216  # bytes of one body, either way: the contract's limit
 QUEUE_LIMIT = 4 * LIMIT  # bytes of bodies that wait for a handler to return
 QUEUED_MESSAGE = (
@@ -76,6 +80,7 @@ class Conversation:
         self._queued = 0  # bytes
         self._awaited: dict[int, Message | None] = {}  # our ids, with their responses once they are there
         self._last_id = 0
+        self._depth = 0  # of actions within actions
         self._ignored = 0  # frames
         self._thread = get_ident()
         self._writing = allocate_lock()
@@ -127,6 +132,8 @@ class Conversation:
 
     def _await(self, mine: int, method: str) -> Message:
         while (response := self._awaited[mine]) is None:
+            if method == ACTION and self._serve_action():
+                continue
             if self._queued > QUEUE_LIMIT:
                 raise QueueFull(f"over {QUEUE_LIMIT} bytes came while {method} waited for its answer")
             try:
@@ -136,6 +143,31 @@ class Conversation:
             if not more:
                 raise HostGone(f"the host hung up before it answered {method}")
         return response
+
+    def _serve_action(self) -> bool:
+        """Serve an action that came while one of ours is awaited. Returns whether there was any."""
+        for queue, at in ((self._next, -1), (self._arrived, 0)):  # oldest first, as each is kept
+            waiting = [each for each in queue if each[1].get("method") == ACTION]
+            if not waiting:
+                continue
+            queue.remove(waiting[at])
+            self._queued -= waiting[at][0]
+            message = waiting[at][1]
+            if self._depth >= DEEPEST:
+                self._refuse_circle(message)
+                return True
+            self._depth += 1
+            try:
+                self._handle(message)
+            finally:
+                self._depth -= 1
+            return True
+        return False
+
+    def _refuse_circle(self, message: Message) -> None:
+        mine = message.get("id")
+        if type(mine) is int:
+            self._refuse(mine, INVALID_PARAMS, f"over {DEEPEST} actions within one another")
 
     def _take(self) -> Message | None:
         """Return the next request or notification, or None after the last."""

@@ -19,6 +19,7 @@ from .web_address import covers_host, parse
 # characters: what the system itself takes in one piece. A path is also looked at name by name, which costs.
 PATH_LIMIT = 4096
 OUTSIDE = "fs.read"  # stands for the capability where no capability would help: beneath none of the roots
+HOST_TOPICS = "host."  # how topics begin that the host alone publishes; no capability would help here either
 
 # Where each capability may read. The contract names two places for the sessions; hosts of both kinds exist.
 ROOTS: Mapping[Capability, tuple[str, ...]] = {
@@ -76,8 +77,10 @@ class Gates:
     def judge(self, method: str, params: object) -> Refusal | None:
         """Return why the call is refused, or None if it is allowed. *params* are decoded: members by their names."""
         match method:
-            case "host/snapshot/get" | "host/snapshot/publish" | "host/snapshot/subscribe":
+            case "host/snapshot/get" | "host/snapshot/subscribe":
                 return _judge(params, "topic", self.topic)
+            case "host/snapshot/publish":
+                return _judge(params, "topic", self.publish)
             case "host/fs/read_dir" | "host/fs/read_file":
                 return _judge(params, "path", self.path)
             case "host/network/fetch":
@@ -90,10 +93,16 @@ class Gates:
                 return Refusal(METHOD_NOT_FOUND, f"method not found: {method[:PATH_LIMIT]}")
 
     def topic(self, topic: str) -> Refusal | None:
-        """Judge the use of a topic, by whichever of the three snapshot methods, or declared in the manifest."""
+        """Judge the use of a topic, by whichever of the snapshot methods, or declared in the manifest."""
         if covers_topic(self.grants.of(Capability.EVENT_BUS), topic):
             return None
         return denied(Capability.EVENT_BUS, topic=topic[:PATH_LIMIT])
+
+    def publish(self, topic: str) -> Refusal | None:
+        """Judge a publish: what begins with `host.` every plugin can take for the host's own word, so it has to be."""
+        if topic.startswith(HOST_TOPICS):
+            return denied(f"{HOST_TOPICS}*", topic=topic[:PATH_LIMIT])
+        return self.topic(topic)
 
     def path(self, path: str) -> Refusal | None:
         """Judge the reading of *path*."""

@@ -20,6 +20,7 @@ from ..manifest.binding import COMMAND_LINE, Binding
 from ..manifest.duplex_binding import DuplexBinding
 from ..manifest.duplex_manifest import FILE_NAME
 from ..messages import jsonrpc
+from ..messages.quoting import quote
 from ..process.launcher import Launcher
 from ..process.stderr import printable
 from .doctor import Finding
@@ -138,7 +139,9 @@ def _with_a_host(bound: DuplexBinding) -> Iterator[Finding]:
         except PluginFailure as failure:
             yield Finding(False, f"{failure.code}: {failure.message}", failure.hint)
         except RemoteError as error:
-            yield Finding(False, f"it answers with an error: {error.message} [{error.code}]", "Mend it.")
+            yield Finding(
+                False, f"it answers with an error: {quote(error.message)} [{error.code}]", "Mend it."
+            )
     for denied in {each.message: each for each in refused}.values():
         yield Finding(
             False,

@@ -86,7 +86,8 @@ def quarantine(found: Examination) -> Findings:
             plugin.reload()
             plugin.start()
         except (PluginFailure, RemoteError) as error:
-            told = f"it does not work: {error.code}: {error.message}"
+            said = quote(error.message) if isinstance(error, RemoteError) else error.message
+            told = f"it does not work: {error.code}: {said}"
             if not when:  # it has not crashed yet: what a host dislikes about it, other axes say
                 return [Skip(f"not reached: under a host, {told}")]
             return [Flaw(REPLY, f"{when}, {told}")]

@@ -12,7 +12,7 @@ import msgspec
 
 from ..contracts.duplex import introduction
 from ..contracts.duplex.introduction import Introduction
-from ..contracts.duplex.messages import ABI_VERSION
+from ..contracts.duplex.messages import ABI_VERSION, FRAME_BYTES
 from ..errors import ManifestError, RemoteProtocolError
 from ..manifest import duplex_config, duplex_manifest
 from ..manifest.binding import Binding
@@ -20,6 +20,7 @@ from ..manifest.duplex_manifest import DuplexManifest
 from ..process.launcher import Launcher
 from . import duplex_stub as stub
 from .duplex_frames import notice
+from .duplex_probe import USUAL, Hearing
 from .duplex_subject import Subject
 from .duplex_talk import Answer, Patience, Talk
 from .duplex_verdict import UNREADABLE, Flaw, Remark, Skip
@@ -31,6 +32,8 @@ LATER: dict[str, Any] = {"plughost_future": {"members": ["that", "nobody", "know
 USUAL_SIZE = {"width": 80, "height": 24}
 HOPELESS_S = 1.0  # for the answer to init of one that has left us waiting before
 LINGERING_S = 0.05  # for one that is known not to exit by itself
+# What is heard of one that has written without end before: what comes first is enough.
+BRIEF = Hearing(bodies=1_000, size=2 * FRAME_BYTES)
 ACK_S = 1.0  # for the answer to shutdown; without one its input is closed all the same
 MOST_TOPICS = 8  # of those that a plugin is subscribed to, which are told of something
 
@@ -180,7 +183,8 @@ class Examination:
         In one that *tries* it out, it is not known yet what it answers.
         """
         ping = None if tries else self.ping
-        with Talk(self.launcher, self.process, when, self.patience, serve) as talk:
+        hearing = BRIEF if any(each.probe.flooded for each in self.talks) else USUAL
+        with Talk(self.launcher, self.process, when, self.patience, serve, hearing) as talk:
             self.talks.append(talk)
             talk.ping = ping or talk.ping
             if begins:

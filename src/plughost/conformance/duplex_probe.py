@@ -10,26 +10,45 @@ import select
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
 
 from plughost_sdk.frames.content_length import ContentLengthDecoder
 from plughost_sdk.frames.errors import FrameError
 
+from ..autopsy import ExitStatus
 from ..contracts.base import Channel
 from ..contracts.duplex.messages import FRAME_BYTES
 from ..manifest.binding import Binding
 from ..process.launcher import Launcher
 from .probe import Probe
 
-KEPT_BYTES = 134_217_728  # of all bodies of one process: far more than any check asks for
 HEAD_BYTES = 400  # of what came in place of a frame, to be shown
 PIECE_S = 0.02  # how long a byte may wait to be read before the next one follows all the same
 GLANCE_S = 0.000_2  # how often to look whether a byte was read
 
 
-class DuplexProbe(Probe):
-    """One started process whose stdout is read as frames. *receive* is given each body."""
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """How much of one process is heard before it counts as one that writes without end."""
 
-    def __init__(self, launcher: Launcher, binding: Binding, receive: Callable[[bytes], None]) -> None:
+    bodies: int = 20_000  # a check asks for hundreds, and a plugin that tells all it does sends some for each
+    size: int = 134_217_728  # bytes of all together: far more than any check asks for
+
+
+USUAL = Hearing()
+
+
+class DuplexProbe(Probe):
+    """One started process whose stdout is read as frames. *receive* is given each body, within *hearing*."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        binding: Binding,
+        receive: Callable[[bytes], None],
+        hearing: Hearing = USUAL,
+    ) -> None:
         self.broken: FrameError | None = None
         self.flooded = False
         self.is_deaf = False  # what comes now is the end of a killed process, and says nothing
@@ -37,9 +56,15 @@ class DuplexProbe(Probe):
         self._receive = receive
         self._frames = ContentLengthDecoder(FRAME_BYTES)
         self._posted: deque[bytes] = deque()
-        self._heard = 0
+        self._size_left, self._bodies_left = hearing.size, hearing.bodies
         self._is_dribbling = False
         super().__init__(launcher, binding)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.is_deaf = True
+        super().__exit__(kind, error, trace)
 
     @property
     def written(self) -> bool:
@@ -76,13 +101,18 @@ class DuplexProbe(Probe):
         return True
 
     def _await_taking(self, until: float) -> None:
-        while self.unread() and self.exit is None and time.monotonic() < until:
+        while self.unread() and self.exit is None and not self.flooded and time.monotonic() < until:
             select.select([], [], [], GLANCE_S)
             self._step(0)
 
     def work(self, reached: Callable[[], bool], within: float) -> bool:
         """Read, write and answer until *reached*, or for *within* seconds; False if it was not."""
         return self._work(lambda: reached() or self.broken is not None or self.flooded, within) and reached()
+
+    def wait_exit(self, within: float) -> ExitStatus | None:
+        """Return how it ended, or None: not in time, or it writes without end and was not killed."""
+        self._work(lambda: self.exit is not None or (self.flooded and not self.is_deaf), within)
+        return self.exit
 
     def _step(self, wait: float) -> None:
         if not self._outgoing and self._posted and not self._is_dribbling:
@@ -107,13 +137,17 @@ class DuplexProbe(Probe):
     def _take(self, data: bytes) -> None:
         if self.broken is not None or self.flooded or self.is_deaf:
             return
-        self._heard += len(data)
-        self.flooded = self._heard > KEPT_BYTES
+        self._size_left -= len(data)
+        self.flooded = self._size_left < 0
         self.unframed += data[: max(0, HEAD_BYTES - len(self.unframed))]
         self._frames.receive_data(data)
         try:
             while (body := self._frames.next_frame()) is not None:
                 self.unframed[:] = b""
+                if not self._bodies_left:
+                    self.flooded = True
+                    return
+                self._bodies_left -= 1
                 self._receive(body)
                 if self._frames.pending:
                     self.unframed += data[-self._frames.pending :][:HEAD_BYTES]

@@ -24,7 +24,8 @@ from ..messages.quoting import quote
 from ..process.launcher import Launcher
 from ..process.stderr import printable
 from .duplex_frames import frame, notice, shown
-from .duplex_probe import DuplexProbe
+from .duplex_probe import USUAL as USUAL_HEARING
+from .duplex_probe import DuplexProbe, Hearing
 from .duplex_stub import Serve, answer, usual
 from .duplex_verdict import Flaw
 from .probe import KILL
@@ -71,7 +72,13 @@ class Talk:
     """A conversation. *when* completes a sentence about it, such as "it does not answer, told of an event"."""
 
     def __init__(
-        self, launcher: Launcher, binding: Binding, when: str, patience: Patience, serve: Serve = usual
+        self,
+        launcher: Launcher,
+        binding: Binding,
+        when: str,
+        patience: Patience,
+        serve: Serve = usual,
+        hearing: Hearing = USUAL_HEARING,
     ) -> None:
         self.when = when
         self.patience = patience
@@ -90,7 +97,7 @@ class Talk:
         self._strays = 0
         self._theirs: set[int] = set()  # ids of its calls that are not answered
         self._last_id = 0
-        self.probe = DuplexProbe(launcher, binding, self._hear)
+        self.probe = DuplexProbe(launcher, binding, self._hear, hearing)
 
     def __enter__(self) -> Self:
         return self
@@ -99,7 +106,6 @@ class Talk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
-        self.probe.is_deaf = True
         self.probe.__exit__(kind, error, trace)
 
     # What is said

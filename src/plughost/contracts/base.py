@@ -119,6 +119,9 @@ class Session(Protocol):
     def receive_broken_pipe(self) -> None:
         """What we had to say could not be written: the plugin no longer reads."""
 
+    def receive_progress(self) -> None:
+        """A part of what was handed out has been written: the plugin reads."""
+
     def receive_sent(self) -> None:
         """Everything handed out so far by `data_to_send` has been written."""
 

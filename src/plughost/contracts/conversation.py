@@ -38,6 +38,9 @@ class Conversation(Generic[S, W]):
         if now > self._now:
             self._now = now
 
+    def receive_progress(self) -> None:
+        """A part of what was handed out has been written. Most contracts need not know."""
+
     def next_event(self) -> Event | None:
         return self._events.popleft() if self._events else None
 

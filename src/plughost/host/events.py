@@ -10,6 +10,7 @@ from typing import Any
 
 from ..contracts.base import EndWanted, FramePassed, HandshakeDone, InputEnded, StateChanged
 from ..failures import PluginFailure
+from ..messages.quoting import one_line
 from ..process.news import Exited, Spawned, StderrLine, SurvivorFound
 
 QUEUE_BYTES = 16_777_216  # of frames in such a queue
@@ -69,10 +70,11 @@ class PluginApplied:
 
 @dataclass(frozen=True, slots=True)
 class PluginState:
-    """A plugin that lives on over many processes has moved from one state to another."""
+    """A plugin that lives on over many processes moved from one state to another. *reason* is how it failed, if so."""
 
     before: str
     after: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +288,10 @@ def log_stderr(event: Event) -> None:
             level = _LEVELS["INFO"]
             context: dict[str, Any] = {}
         case Logged(name, text, context):
-            level = _LEVELS[name]
+            level, text = (
+                _LEVELS[name],
+                one_line(text),
+            )  # as of stderr: it forges no line, and reaches no terminal
         case _:
             return
     # Importing logging costs 16 ms, and an application that never did has no handler that would show INFO.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import ManifestError
-from . import bounded_file
+from . import bounded_file, toml_depth
 
 T = TypeVar("T")
 
@@ -27,6 +27,7 @@ def read(path: Path, type: type[T]) -> T:
 
 def parse(text: str, source: str, type: type[T]) -> T:
     """Return TOML *text* as a *type*; *source* names it in errors. Raises ManifestError."""
+    toml_depth.check(text, source)
     try:
         document = tomllib.loads(text)
     except ValueError as error:  # also what int() says to a number of thousands of digits

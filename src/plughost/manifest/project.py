@@ -19,6 +19,11 @@ from .duplex_binding import DuplexBinding
 from .envelope_manifest import EnvelopeManifest
 
 FILE_NAME = "plughost.toml"
+PLUGIN_FILES = (
+    binding.FILE_NAME,
+    envelope_manifest.FILE_NAME,
+    duplex_manifest.FILE_NAME,
+)  # any of them is a plugin's
 
 
 class _Project(Struct, forbid_unknown_fields=True):

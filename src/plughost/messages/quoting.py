@@ -30,11 +30,12 @@ def listed(texts: Sequence[str]) -> str:
 
 def one_line(text: str) -> str:
     """Return *text* as one line that shows all it holds: control characters and their like are spelled out."""
-    return _UNSEEN.sub(_spell, text)
+    return _UNSEEN.sub(lambda found: spelled(found[0]), text)
 
 
-def _spell(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def spelled(character: str) -> str:
+    """Return the escape that stands for *character*, as Python writes it: as long as its number needs."""
+    code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 

@@ -8,6 +8,8 @@ from ..autopsy import ExitStatus, Survivor
 from ..contracts.base import Channel
 from ..manifest.binding import Binding
 
+READ_SIZE = 65_536  # bytes: larger reads are served by mmap and cost twenty times as much
+
 
 class Process(Protocol):
     """A started plugin: three pipes, or five, and an exit, each watched by itself.
@@ -29,8 +31,8 @@ class Process(Protocol):
     def fileno(self, channel: Channel) -> int:
         """Return our end of *channel*, or -1 once it is closed."""
 
-    def read(self, channel: Channel) -> bytes | None:
-        """Return what there is, b"" for the end of file, or None for nothing yet."""
+    def read(self, channel: Channel, size: int = READ_SIZE) -> bytes | None:
+        """Return what there is, at most *size* bytes; b"" for the end of file, or None for nothing yet."""
 
     def write(self, data: bytes | memoryview, channel: Channel = Channel.STDIN) -> int:
         """Write what fits now and return how much that was. Raises BrokenPipeError if nobody reads."""

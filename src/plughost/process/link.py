@@ -30,13 +30,15 @@ from ..contracts.base import (
     StateChanged,
 )
 from .ladder import Grace, Ladder
-from .launcher import Process
+from .launcher import READ_SIZE, Process
 from .news import Exited, ProcessNews, Spawned, StderrLine, SurvivorFound
 from .stderr import StderrLog, printable
 
 FRAMES_KEPT = 6  # in the autopsy
 FRAME_HEAD = 400  # bytes of each that are shown
 EXIT_POLL_S = 0.02  # how often to look for an exit where the system has no descriptor for it
+TURN_S = 0.002  # for which one plugin may keep the others waiting, as far as reading less at once helps
+LEAST_READ = 4_096  # bytes: less is hardly dealt with sooner
 REST_LIMIT = 2_097_152  # bytes read after the exit: more than a pipe holds is not the dead plugin's any more
 
 
@@ -57,6 +59,7 @@ class Link:
     """A running plugin, as a driver sees it."""
 
     __slots__ = (
+        "_appetite",
         "_beside",
         "_clock",
         "_ending_input",
@@ -118,6 +121,7 @@ class Link:
         self._frames: deque[tuple[str, int, bytes]] = deque(maxlen=FRAMES_KEPT)
         self._survivors: tuple[Survivor, ...] = ()
         self._unread = 0
+        self._appetite = READ_SIZE
 
     def start(self) -> None:
         """Begin to watch the process, and send what the session has to say."""
@@ -133,8 +137,17 @@ class Link:
     # What the driver tells
 
     def _on_stdout(self) -> None:
-        self._read(Channel.STDOUT)
+        began = self._clock()
+        self._read(Channel.STDOUT, self._appetite)
         self.pump()
+        self._mind_others(self._clock() - began)
+
+    def _mind_others(self, took: float) -> None:
+        """Read less at once of a plugin that says so much that the others wait, and more again when that is over."""
+        if took > TURN_S:
+            self._appetite = max(LEAST_READ, self._appetite // 2)
+        elif self._appetite < READ_SIZE and took < TURN_S / 4:  # twice as much would still be in time
+            self._appetite *= 2
 
     def _on_stderr(self) -> None:
         self._read(Channel.STDERR)
@@ -271,11 +284,11 @@ class Link:
         if self.on_change is not None:
             self.on_change()
 
-    def _read(self, channel: Channel) -> int:
+    def _read(self, channel: Channel, size: int = READ_SIZE) -> int:
         """Read once. Returns how many bytes came; 0 means none, or the end."""
         if channel not in self._open:
             return 0
-        data = self.process.read(channel)
+        data = self.process.read(channel, size)
         if data is None:
             return 0
         self._hear(channel, data)
@@ -344,6 +357,9 @@ class Link:
             return
         if written < len(self._pending):
             self._pending = self._pending[written:]
+            if written:
+                self.session.note_time(self._clock())
+                self.session.receive_progress()
             if not self._writing:
                 self._writing = True
                 self._watcher.watch_writable(self.process.fileno(Channel.STDIN), self.on_writable)

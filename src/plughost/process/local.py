@@ -29,8 +29,8 @@ from ..errors import Unsupported
 from ..manifest.binding import Binding
 from . import command, environment, landlock, limits, survivors
 from .guard import Guard
+from .launcher import READ_SIZE
 
-READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
 WIDE_PIPE = 1_048_576  # bytes; asked for when a frame does not fit the usual 64 KiB
 SIDEBAND = "sideband"  # the contract that has two pipes more
 # What the plugin reads, and what it writes.
@@ -82,11 +82,11 @@ class LocalProcess:
     def fileno(self, channel: Channel) -> int:
         return self._fds.get(channel, -1)
 
-    def read(self, channel: Channel) -> bytes | None:
+    def read(self, channel: Channel, size: int = READ_SIZE) -> bytes | None:
         if channel not in self._fds:
             return b""  # it was disposed of: a signal handler has closed the host under its own call
         try:
-            return os.read(self._fds[channel], READ_SIZE)
+            return os.read(self._fds[channel], size)
         except BlockingIOError:
             return None
 

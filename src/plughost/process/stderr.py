@@ -11,8 +11,10 @@ LINE_COST = 64  # what a line counts on top of its bytes: a million empty lines 
 FORWARD_LIMIT = 262_144  # bytes of one process's stderr that are passed on as lines
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
-_CONTROLS[0x2028] = "\\u2028"
-_CONTROLS[0x2029] = "\\u2029"
+# What ends a line for some readers, and what turns the order of the text around it.
+_CONTROLS |= {
+    code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+}
 
 
 def printable(data: bytes) -> str:

@@ -97,6 +97,16 @@ class Lifecycle:
             self._wanted = True
         return self._start_if_due()
 
+    def unwanted(self) -> None:
+        """Whoever had a request has given up: what was to be started for it is not, unless it is eager."""
+        if self.policy.spawn is not SpawnMode.EAGER:
+            self._wanted = False
+
+    def follow(self, policy: RestartPolicy) -> None:
+        """Go on under another *policy*; what has failed so far counts by it."""
+        self.policy = policy
+        self._failures.follow(policy)
+
     def used(self, now: float, *, until: float | None = None) -> None:
         """Something went to or came from the plugin. A call that may last *until* then keeps it in use so long."""
         self._note(now)
@@ -157,17 +167,15 @@ class Lifecycle:
         self._failures.clear()
         eager = self.policy.spawn is SpawnMode.EAGER
         match self.state:
-            case State.RUNNING:
+            case State.RUNNING | State.SPAWNING:
                 self._wanted = not self.closed  # whatever its policy: its subscriptions went with its process
                 self._move(Happening.STOP)
-                return (BeginShutdown(StopReason.RELOAD),)
+                return () if self._process is _Process.STARTING else (BeginShutdown(StopReason.RELOAD),)
             case State.BACKOFF | State.QUARANTINED:
                 self._move(Happening.RELOAD)
                 self._wanted = (self._wanted or eager) and not self.closed
             case State.IDLE | State.SHUTTING_DOWN:
                 self._wanted = (self._wanted or eager) and not self.closed
-            case State.SPAWNING:
-                pass
             case _:
                 assert_never(self.state)
         return self._start_if_due()

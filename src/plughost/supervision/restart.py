@@ -72,6 +72,11 @@ class Failures:
         # More than the verdict needs are never kept, so that a plugin cannot make its history grow.
         self._times: deque[float] = deque(maxlen=policy.failures_to_quarantine)
 
+    def follow(self, policy: RestartPolicy) -> None:
+        """Judge by another *policy* from now on."""
+        self.policy = policy
+        self._times = deque(self._times, maxlen=policy.failures_to_quarantine)
+
     def add(self, now: float) -> None:
         self.attempt += 1
         self._times.append(now)

@@ -18,6 +18,7 @@ from contextlib import suppress
 from ..autopsy import ExitStatus, Survivor
 from ..contracts.base import Channel
 from ..manifest.binding import Binding
+from ..process.launcher import READ_SIZE
 
 _FAKE_PID = 2**22 + 1  # above Linux's highest process id: a signal sent to it by mistake hits nobody
 
@@ -97,15 +98,15 @@ class FakeProcess:
     def fileno(self, channel: Channel) -> int:
         return self._ours.get(channel, -1)
 
-    def read(self, channel: Channel) -> bytes | None:
+    def read(self, channel: Channel, size: int = READ_SIZE) -> bytes | None:
         said = self._said[channel]
         if not said:
             try:
                 return os.read(self._ours[channel], 1)  # nothing, or the end
             except BlockingIOError:
                 return None
-        data = bytes(said[:65_536])
-        del said[:65_536]
+        data = bytes(said[:size])
+        del said[:size]
         if not said:
             os.read(self._ours[channel], 1)  # the mark that there was something
         return data

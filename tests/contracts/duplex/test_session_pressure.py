@@ -116,6 +116,21 @@ def test_one_that_does_not_read_in_time_has_failed(talk):
 
 
 @pytest.mark.requirement("duplex:lane:write-deadline")
+def test_one_that_reads_slowly_but_steadily_has_its_time_again_with_every_part(talk):
+    talked = talk(write_s=2.0).run().tick(10.0)
+    talked.session.call("plugin/render", {})
+    assert talked.step()
+    for now in (11.9, 13.8, 15.7):
+        talked.session.note_time(now)
+        talked.session.receive_progress()
+        assert talked.session.next_deadline() == now + 2.0
+    talked.session.receive_tick(17.6)
+    assert talked.outcome is State.RUNNING
+    talked.session.receive_tick(17.7)
+    assert talked.outcome == (FailureCode.TIMEOUT, Stage.EXECUTE)
+
+
+@pytest.mark.requirement("duplex:lane:write-deadline")
 def test_one_that_reads_has_no_deadline_for_reading(talk):
     talked = talk(write_s=2.0).run()
     tell(talked, 1)

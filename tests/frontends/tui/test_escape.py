@@ -68,6 +68,12 @@ def test_a_plugin_that_hangs_cannot_hold_the_screen() -> None:
     assert leaves == [False] * IGNORED_ENOUGH + [True]
 
 
+def test_presses_at_the_pace_of_a_person_leave_a_plugin_that_hangs_after_three() -> None:
+    escape = Escape()
+    leaves = [escape.press(number * 0.8) for number in range(IGNORED_ENOUGH + 1)]
+    assert leaves == [False] * IGNORED_ENOUGH + [True]
+
+
 def test_hammering_at_a_plugin_that_hangs_leaves_in_the_end() -> None:
     escape = Escape()
     leaves = [escape.press(number * PATIENCE_S / 10) for number in range(10 * IGNORED_ENOUGH + 10)]

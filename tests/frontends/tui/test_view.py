@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
-from plughost.errors import HostClosed
+from plughost.errors import HostClosed, PlughostError, RemoteError
 from plughost.frontends.tui import view as views
 from plughost.frontends.tui.view import View
 from plughost.supervision.states import State
@@ -205,6 +205,38 @@ async def test_a_plugin_that_ignores_esc_three_times_is_left_by_the_next() -> No
             await until(lambda seen=seen: plugin.answered > seen)  # type: ignore[misc]
         assert view.press(ESC)
         assert plugin.keys == [ESC] * 3
+
+
+async def failing(view: View, plugin: FakePlugin, error: PlughostError) -> list[bool]:
+    """Press Esc four times while *plugin* answers each frame with *error*; return what each press did."""
+    plugin.error = error
+    pressed: list[bool] = []
+    for _ in range(3):
+        asked = len(plugin.sizes)
+        pressed.append(view.press(ESC))
+        await until(lambda asked=asked: len(plugin.sizes) > asked and not plugin.under_way)  # type: ignore[misc]
+    pressed.append(view.press(ESC))
+    return pressed
+
+
+@pytest.mark.parametrize("frames", [0, 1], ids=["never painted", "painted once"])
+@pytest.mark.parametrize("error", [RemoteError("fake", "-32000", "no"), CRASH], ids=["error", "failure"])
+async def test_a_plugin_that_answers_with_errors_is_left_by_the_next_esc_too(
+    error: PlughostError, frames: int
+) -> None:
+    plugin = FakePlugin("fake", "still here")
+    plugin.error = None if frames else error
+    async with running(plugin) as view:
+        view.show(20, 3)
+        await until(lambda: bool(plugin.sizes) and not plugin.under_way)
+        assert await failing(view, plugin, error) == [False] * 3 + [True]
+
+
+async def test_an_esc_that_nobody_is_told_of_is_ignored_at_once() -> None:
+    plugin = FakePlugin()
+    plugin.hears = False
+    view = View(plugin, "fake-screen", clock=lambda: 0.0)
+    assert [view.press(ESC) for _ in range(4)] == [False] * 3 + [True]
 
 
 async def test_a_failing_reload_is_a_problem_and_no_error() -> None:

@@ -293,6 +293,8 @@ def begin():
         if word == "init-error":
             say(id=1, error={"code": -32003, "message": "I will not"})
             return None
+        if word == "init-waits":
+            touch(value)
         if word == "init-never":
             return None
         if word == "init-bad-error":

@@ -69,7 +69,8 @@ def test_a_host_may_have_several_fleets_and_close_them_one_by_one(both: Lab) -> 
 
 
 def test_a_fleet_of_nothing_is_a_fleet(both: Lab) -> None:
-    fleet = both.fleet(both.home / "nowhere")
+    (both.home / "empty").mkdir()
+    fleet = both.fleet(both.home / "empty")
     assert (len(fleet), fleet.rejected) == (0, ())
 
 

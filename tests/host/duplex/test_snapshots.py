@@ -166,6 +166,27 @@ def test_a_new_declaration_takes_the_place_of_the_old_one():
     assert [store.publish("p", topic, b"").subscribers for topic in "abc"] == [(), ("s",), ("s",)]
 
 
+def test_a_new_declaration_forgets_what_waits_of_the_old_one_alone():
+    store = Snapshots()
+    store.declare("s", ["a", "b"])
+    store.subscribe("s", "c")
+    for topic in "abc":
+        store.publish("p", topic, b"")
+    store.declare("s", ["b"])
+    assert store.tally("s").forgotten == 1
+    assert drained(store, "s") == [("b", b""), ("c", b"")]
+
+
+def test_a_new_declaration_ends_what_was_asked_for_and_may_not_be_heard_any_more():
+    store = Snapshots()
+    for topic in "abc":
+        store.subscribe("s", topic)
+        store.publish("p", topic, b"")
+    store.declare("s", ["d"], may=lambda topic: topic in "bd")
+    assert drained(store, "s") == [("b", b"")]
+    assert [store.publish("p", topic, b"").subscribers for topic in "abcd"] == [(), ("s",), (), ("s",)]
+
+
 def test_the_largest_payload_fits_and_a_larger_one_is_refused():
     store = Snapshots()
     assert isinstance(store.publish("p", "t", bytes(PAYLOAD_LIMIT)), Published)
@@ -204,6 +225,29 @@ def test_one_publisher_cannot_fill_the_store_for_the_others():
     assert isinstance(store.publish("q", "a", b""), Refusal)
     assert isinstance(store.publish(HOST, "a", b""), Published)  # takes it off the bill of p
     assert isinstance(store.publish("p", "d", bytes(10)), Published)
+
+
+def test_all_plugins_together_leave_a_share_of_the_store_to_the_host():
+    each = 1 + ENTRY_COST
+    store = Snapshots(SnapshotLimits(publisher=each, plugins=2 * each, store=3 * each))
+    assert isinstance(store.publish("p", "a", b""), Published)
+    assert isinstance(store.publish("q", "b", b""), Published)
+    assert isinstance(store.publish("r", "c", b""), Refusal)
+    assert isinstance(store.publish(HOST, "c", b""), Published)
+    assert isinstance(
+        store.publish("r", "c", b""), Refusal
+    )  # the host's room is not given away by its own topic
+    assert isinstance(store.publish("r", "a", b""), Published)  # takes the place of what p had
+    assert isinstance(store.publish(HOST, "d", b""), Refusal)
+    assert isinstance(store.publish(HOST, "b", b""), Published)
+    assert isinstance(store.publish("p", "d", b""), Refusal)
+    assert store.stored == 3 * each
+
+
+def test_four_plugins_with_all_that_each_may_have_do_not_lock_the_host_out():
+    limits = SnapshotLimits()
+    assert limits.publisher * 3 <= limits.plugins
+    assert limits.store - limits.plugins >= limits.publisher
 
 
 def test_subscriptions_are_bounded_and_twice_is_once():

@@ -17,7 +17,6 @@ from ...manifest.binding import Binding
 from ...manifest.duplex_binding import DuplexBinding
 from ...messages import jsonrpc, strict_json
 from ...messages.jsonrpc import ErrorResponse
-from ...messages.quoting import quote
 from .. import outcome
 from ..base import Evidence, Fault
 from .keys import KeyEvent
@@ -54,6 +53,8 @@ class Ask(NamedTuple):
     timeout_s: float | None
     result: type[Struct] | None = None  # None: any JSON
     limit: str = "limits.timeout_s"  # what sets the time
+    # Whether its time is what the caller waits in all. Else it is what the plugin may take, once it is asked.
+    in_all: bool = False
 
 
 def terms(binding: DuplexBinding) -> Terms:
@@ -109,9 +110,8 @@ def render(binding: DuplexBinding, width: int, height: int, timeout: float | Non
                 f"a screen of {width!r} by {height!r} cells: give 0 to {LARGEST_SIDE} each"
             )
     params = RenderParams(Viewport(width, height))
-    return Ask(
-        "plugin/render", params, _seconds(timeout, binding.limits.render_s), RenderResult, "limits.render_s"
-    )
+    seconds = _seconds(timeout, binding.limits.render_s)
+    return Ask("plugin/render", params, seconds, RenderResult, "limits.render_s", timeout is not None)
 
 
 def cli(binding: DuplexBinding, namespace: str, argv: Sequence[str], timeout: float | None) -> Ask:
@@ -120,7 +120,7 @@ def cli(binding: DuplexBinding, namespace: str, argv: Sequence[str], timeout: fl
         raise LocalProtocolError("the words of a command are a list of texts")
     params = CliDispatchParams(namespace, tuple(argv))
     seconds = _seconds(timeout, binding.limits.timeout_s)
-    return Ask("plugin/cli_dispatch", params, seconds, CliDispatchResult)
+    return Ask("plugin/cli_dispatch", params, seconds, CliDispatchResult, in_all=timeout is not None)
 
 
 def invoke(action: str, payload: bytes, timeout: float | None) -> Ask:
@@ -128,7 +128,7 @@ def invoke(action: str, payload: bytes, timeout: float | None) -> Ask:
     seconds = None if timeout is None else _seconds(timeout, 0.0)
     milliseconds = 0 if seconds is None else max(1, round(seconds * 1000))
     params = ActionInvokeParams(text(action, "an action"), octets(payload), milliseconds)
-    return Ask("host/action/invoke", params, seconds, ActionInvokeResult, CALLERS_LIMIT)
+    return Ask("host/action/invoke", params, seconds, ActionInvokeResult, CALLERS_LIMIT, seconds is not None)
 
 
 def call(binding: DuplexBinding, method: str, params: Any, timeout: float | None) -> Ask:
@@ -137,6 +137,7 @@ def call(binding: DuplexBinding, method: str, params: Any, timeout: float | None
         text(method, "a method"),
         {} if params is None else params,
         _seconds(timeout, binding.limits.timeout_s),
+        in_all=timeout is not None,
     )
 
 
@@ -193,7 +194,11 @@ _ANY = strict_json.Decoder(object, "result")
 
 def remote_error(plugin: str, error: ErrorResponse) -> RemoteError:
     """Return the exception for an error that the plugin answered with."""
-    return RemoteError(plugin, str(error.code), quote(error.message))
+    try:
+        data = _decoded(error.data)
+    except RemoteProtocolError:  # a number that is none, as 1e999: the rest is worth more than a complaint
+        data = None
+    return RemoteError(plugin, str(error.code), error.message, data)
 
 
 def failure(

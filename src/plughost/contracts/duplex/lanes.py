@@ -4,7 +4,7 @@ Theory of operation. A pipe is a queue that nobody can overtake in, so what is u
 Here everything waits in lanes, and only a little is handed out at a time: every key, and one frame of the rest, or
 some small ones together. A key thus waits behind one piece at most, however much was published. Of the rest, answers
 to the plugin's own calls go first: it may be standing still for them. Calls and events leave in the order in which
-they came, so that a call finds the plugin as the events before it made it.
+they came here.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ class Lanes:
         self.calls.clear()
 
     def clear_notifications(self) -> None:
-        """Forget keys and events."""
+        """Forget keys and events, and count them: nobody will be told of them."""
+        self.dropped[Lane.KEY] += len(self.keys)
+        self.dropped[Lane.EVENT] += len(self.events)
         self.keys = self.events = _NONE
         self._event_bytes = 0
 

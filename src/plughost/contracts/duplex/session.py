@@ -255,6 +255,10 @@ class DuplexSession(Conversation[State, Said]):
         elif self.state is State.SHUTTING_DOWN:
             self._want_end(Rung.CLOSE_STDIN)
 
+    def receive_progress(self) -> None:
+        if self._unsent and self._until is not None and self.state is State.RUNNING:
+            self._until = self._now + (self._terms.write_s or 0.0)
+
     def receive_sent(self) -> None:
         self._unsent = False
         if self.state is not State.SHUTTING_DOWN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -55,15 +56,38 @@ class _Handle(Protocol):
 P = TypeVar("P", bound=_Handle)
 
 
-def places(roots: Sequence[Path]) -> list[Path]:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where plugins are, and those that a project names and that cannot be used: `plughost list` shows the same."""
+
+    paths: tuple[Path, ...]
+    rejected: tuple[Rejection, ...] = ()
+
+    def sorted_out(self, said: FleetKeywords) -> FleetKeywords:
+        """Return *said* without the settings of those rejected, which a fleet of the others does not know."""
+        known = {each.name for each in self.rejected}
+        config = {name: each for name, each in (said.get("config") or {}).items() if name not in known}
+        return {**said, "config": config}
+
+
+def places(roots: Sequence[Path]) -> Places:
     """Return where the plugins are: *roots*, or where a project keeps them. Raises ManifestError."""
-    from ...manifest import duplex_manifest, project
+    from ...manifest import project
+    from ...manifest.duplex_registry import Rejection
 
     if roots:
-        return list(roots)
-    named = [entry.path for entry in project.load(Path()).entries]
-    found = [path for path in named if os.path.lexists(path / duplex_manifest.FILE_NAME)]
-    return found or [Path("plugins") if os.path.isdir("plugins") else Path()]
+        return Places(tuple(roots))
+    entries = project.load(Path()).entries
+    # The project has judged them, by the root that each is in: a fleet that is given one alone knows no root.
+    usable = tuple(entry.path for entry in entries if entry.duplex is not None)
+    rejected = tuple(
+        Rejection(entry.name, entry.path, entry.error)
+        for entry in entries
+        if entry.error is not None and (is_plugin(str(entry.path)) or os.path.islink(entry.path))
+    )
+    if usable or rejected:
+        return Places(usable, rejected)
+    return Places((Path("plugins") if os.path.isdir("plugins") else Path(),))
 
 
 def is_plugin(word: str) -> bool:

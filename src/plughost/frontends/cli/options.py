@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,19 @@ from ...manifest.binding import Binding
 from ...messages.quoting import is_utf8
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+LONGEST_TIMEOUT_S = 86_400.0  # a day, which is the most that any contract's call takes
+
+
+class Seconds(click.FloatRange):
+    """A time that can pass: within the range, and not `nan` or `inf`, which every range lets through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = float(super().convert(value, param, ctx))
+        if not math.isfinite(found):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return found
+
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 contract = click.option(

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TextIO
 
+from ...messages.quoting import spelled
+
 EXIT_OK = 0
 EXIT_REMOTE_ERROR = 1  # the plugin answered, with an error of its own; or a check found something
 EXIT_USAGE = 2  # click's own
@@ -99,7 +101,7 @@ def plain(text: str) -> str:
     """Return *text* with control characters spelled out, but for line feeds and tabs."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else spelled(c) for c in text)
 
 
 def one_line(text: str) -> str:

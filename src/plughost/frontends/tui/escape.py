@@ -7,7 +7,9 @@ whether the screen changes. A plugin whose screen stays as it is after three of 
 from __future__ import annotations
 
 IGNORED_ENOUGH = 3  # presses in a row after which the screen stayed as it was
-PATIENCE_S = 1.0  # a press that no frame has followed for so long is ignored: the plugin hangs
+PATIENCE_S = (
+    0.5  # a press that no frame has followed for so long is ignored; who is trapped presses about as fast
+)
 
 
 class Escape:
@@ -37,7 +39,7 @@ class Escape:
         self._ignored, self._pressed_at = 0, None
 
     def painted(self, asked_at: float, *, changed: bool) -> None:
-        """Take note of a frame that was asked for at *asked_at*."""
+        """Take note of a frame that was asked for at *asked_at*, or of an error in its place, which changes nothing."""
         if changed:
             self.other_key()
         elif self._pressed_at is not None and asked_at >= self._pressed_at:

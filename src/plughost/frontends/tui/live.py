@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...failures import PluginFailure
 from ...host.asyncio_host import Host
+from ...supervision.states import State
 from .app import ScreenApp
 from .view import View
 
@@ -16,13 +19,23 @@ if TYPE_CHECKING:
     from ...host.events import Event
 
 PATIENCE_S = 0.5  # after which a person wonders why the prompt does not come back
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How the screens were left: *failure* is that of a plugin in quarantine, the one that was shown first of all."""
+
+    is_sound: bool  # False: we broke
+    failure: PluginFailure | None = None
+
+
 Choose = Callable[[Any], Sequence[tuple[Any, str]]]  # a fleet to plugins and the screens to show of them
 
 
 async def run(
     places: Sequence[Path], keywords: FleetKeywords, choose: Choose, lingers: Callable[[], None]
-) -> bool:
-    """Show what *choose* finds in the fleet of *places*, until the operator leaves. Returns False if we broke.
+) -> Left:
+    """Show what *choose* finds in the fleet of *places*, until the operator leaves. Returns how that was.
 
     A plugin that hangs takes its time to end; *lingers* is called when that begins to show.
     """
@@ -36,6 +49,13 @@ async def run(
         fleet = await host.fleet(*places, **keywords)
         app = ScreenApp([View(plugin, screen) for plugin, screen in choose(fleet)])
         await app.run_async(mouse=False)  # so that the terminal's own selection works
+        failure = _failure(app)  # now: closing the host ends the quarantine too
         slow = asyncio.get_running_loop().call_later(PATIENCE_S, lingers)
     slow.cancel()
-    return app.return_code == 0
+    return Left(app.return_code == 0, failure)
+
+
+def _failure(app: ScreenApp) -> PluginFailure | None:
+    """Return why a plugin is in quarantine, if one is."""
+    each = (view.plugin.status for view in (app.view, *app.views))
+    return next((status.last_failure for status in each if status.state is State.QUARANTINED), None)

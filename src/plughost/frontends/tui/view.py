@@ -69,7 +69,8 @@ class View:
                 return True
         else:
             self.escape.other_key()
-        self.plugin.key(self.screen_id, key)
+        if not self.plugin.key(self.screen_id, key):
+            self.escape.painted(self._clock(), changed=False)  # nobody hears it, so nothing can follow
         self.wake()
         return False
 
@@ -117,6 +118,7 @@ class View:
         except PlughostError as error:
             self.problem = error
             self._fail(error, width, height)
+            self.escape.painted(asked_at, changed=False)
             return
         self.problem = None
         self.frames += 1

@@ -149,7 +149,11 @@ class AsyncFleet:
         return await self.plugins[owner.name].invoke(action, payload, timeout=timeout)
 
     def publish(self, topic: str, payload: bytes) -> int:
-        """Publish as the host, to every plugin that subscribes to *topic*. Returns the version."""
+        """Publish as the host, to every plugin that subscribes to *topic*. Returns the version.
+
+        Raises LocalProtocolError if it cannot be kept, and HostClosed.
+        """
+        self._check_ours()
         return self._fleet.publish(topic, payload)
 
     def snapshot(self, topic: str) -> Snapshot | None:
@@ -158,6 +162,7 @@ class AsyncFleet:
 
     def subscribe(self, topic: str | None, hearer: Callable[[Snapshot], None]) -> Callable[[], None]:
         """Call *hearer* with every publish of *topic*, or of all if it is None. Returns how to end that."""
+        self._check_ours()
         return self._fleet.hear(topic, hearer)
 
     async def close(self) -> None:
@@ -197,11 +202,19 @@ class AsyncFleet:
         self._fleet.reload(member, ticket)
 
     def key(self, member: Member, screen_id: str, key: KeyEvent) -> bool:
+        self._check_ours()
         return self._fleet.key(member, screen_id, key)
 
-    def _ticket(self, ask: Ask | None) -> tuple[Ticket, asyncio.Future[None]]:
+    def status(self, member: Member) -> Status:
+        self._check_ours()
+        return member.status
+
+    def _check_ours(self) -> None:
         if self._engine.forked:
             raise HostClosed("this is a forked copy of the host: the plugins are its original's")
+
+    def _ticket(self, ask: Ask | None) -> tuple[Ticket, asyncio.Future[None]]:
+        self._check_ours()
         if asyncio.get_running_loop() is not self._driver.loop:
             raise LocalProtocolError("this host belongs to another event loop")
         future: asyncio.Future[None] = self._driver.loop.create_future()
@@ -239,7 +252,7 @@ class AsyncDuplexPlugin:
     @property
     def status(self) -> Status:
         """How it is, now."""
-        return self._member.status
+        return self._fleet.status(self._member)
 
     async def start(self) -> Introduction:
         """Start it if it does not run, and return who it says it is. Raises PluginFailure."""

@@ -95,7 +95,11 @@ class BlockingFleet:
         return self.plugins[owner.name].invoke(action, payload, timeout=timeout)
 
     def publish(self, topic: str, payload: bytes) -> int:
-        """Publish as the host, to every plugin that subscribes to *topic*. Returns the version."""
+        """Publish as the host, to every plugin that subscribes to *topic*. Returns the version.
+
+        Raises LocalProtocolError if it cannot be kept, and HostClosed.
+        """
+        self._check_ours()
         with self._crowd.guard:
             return self._fleet.publish(topic, payload)
 
@@ -108,6 +112,7 @@ class BlockingFleet:
 
         It is called on the thread that happens to work, and must not wait for a plugin.
         """
+        self._check_ours()
         with self._crowd.guard:
             return self._fleet.hear(topic, hearer)
 
@@ -155,9 +160,12 @@ class BlockingFleet:
             self._crowd.wait(ticket)
             self._fleet.conclude(member, ticket)
 
-    def _check_may_wait(self) -> None:
-        if self._engine.forked:
+    def _check_ours(self) -> None:
+        if self._engine.forked:  # before the guard is taken: perhaps a thread held it that is not here
             raise HostClosed("this is a forked copy of the host: the plugins are its original's")
+
+    def _check_may_wait(self) -> None:
+        self._check_ours()
         if self._crowd.is_working_here:
             raise LocalProtocolError(
                 "a callback of the host may not wait for a plugin: do it on another thread"
@@ -167,10 +175,12 @@ class BlockingFleet:
         self._fleet.reload(member, ticket)
 
     def key(self, member: Member, screen_id: str, key: KeyEvent) -> bool:
+        self._check_ours()
         with self._crowd.guard:
             return self._fleet.key(member, screen_id, key)
 
     def status(self, member: Member) -> Status:
+        self._check_ours()
         with self._crowd.guard:
             return member.status
 

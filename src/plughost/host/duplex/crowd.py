@@ -28,7 +28,9 @@ MOMENT_S = 0.01  # deadlines are not looked at before nothing has happened for s
 SIGNAL_S = 0.5  # a wait is not longer: the interpreter notices signals in between
 REST_S = 0.02  # for which the keeper stays away after a call
 LED_LONG_S = 0.1  # whoever led for longer wakes the keeper when it is done; else it looks by itself
-IDLE_LOOK_S = 0.25  # how often the keeper looks whether somebody still leads
+IDLE_LOOK_S = (
+    0.25  # how often the keeper looks whether somebody still leads who has led for that long already
+)
 
 _READ, _WRITE = select.POLLIN, select.POLLOUT  # epoll has the same numbers
 
@@ -230,10 +232,13 @@ class Crowd:
         me = threading.get_ident()
         with self.guard:
             while not self._ended and not self._over():
-                if self._leader is not None:
-                    self._keeper_may_look.wait(IDLE_LOOK_S)
-                elif self._followers or self._clock() - self._last_led < REST_S:
+                rested = self._clock() - self._last_led
+                if self._leader is not None:  # whoever leads for long says when it is done: see `_lead`
+                    self._keeper_may_look.wait(REST_S if rested < IDLE_LOOK_S else IDLE_LOOK_S)
+                elif self._followers:
                     self._keeper_may_look.wait(REST_S)
+                elif rested < REST_S:
+                    self._keeper_may_look.wait(REST_S - rested)
                 else:
                     self._keeper_leads = True
                     try:

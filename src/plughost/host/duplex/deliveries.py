@@ -17,6 +17,9 @@ class SnapshotLimits:
     payload: int = PAYLOAD_LIMIT  # of one publish: what fits the frame that delivers it
     topic: int = 512  # of a topic's name: names of people's making are a tenth of that
     publisher: int = 67_108_864  # of all that one plugin has published last: a quarter of the store
+    plugins: int = (
+        201_326_592  # of what all plugins have published last: the last quarter is the host's alone
+    )
     store: int = 268_435_456  # of the latest of all topics
     subscriptions: int = 4096  # as many topics as nobody writes by hand
     waiting: int = 1024  # deliveries: a chunked data set of 2 GiB; one further behind will not catch up
@@ -48,7 +51,7 @@ class Tally:
     delivered: int = 0
     replaced: int = 0  # by a newer one of a latest-state topic
     dropped: int = 0  # because too much waited
-    forgotten: int = 0  # because the process that had subscribed was gone
+    forgotten: int = 0  # because the process that had subscribed was gone, or may not hear of it any more
 
 
 class Deliveries:

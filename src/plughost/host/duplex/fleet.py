@@ -20,14 +20,13 @@ from ...contracts.duplex.parcel import Parcel, parcel
 from ...errors import HostClosed, LocalProtocolError, ManifestError, RemoteProtocolError
 from ...manifest import duplex_config, duplex_registry
 from ...manifest.duplex_binding import DuplexBinding
-from ...manifest.duplex_manifest import FILE_NAME
 from ...manifest.duplex_routes import Routes, route
 from ...messages import jsonrpc
 from ...messages.jsonrpc import ErrorResponse
 from ...messages.quoting import listed, quote
 from ...supervision.states import State
 from ..engine import Engine
-from ..events import Event, Published
+from ..events import Event, LaneDropped, Published
 from .deliveries import Snapshot
 from .errands import Errands
 from .ground import Ground
@@ -59,6 +58,7 @@ class Fleet:
         self._ground = ground
         self._errands = Errands(ground.post)
         self._keys = 0
+        self._lost: dict[str, int] = {}  # deliveries of each plugin that everybody was told of
         self._hearers: list[tuple[str | None, Hearer]] = []
         self._encoded: tuple[int, Parcel | None] = (
             0,
@@ -99,7 +99,12 @@ class Fleet:
     def _declare(self, member: Member) -> None:
         said = member.binding.manifest.subscribes
         allowed = [topic for topic in said.snapshots if member.gates.topic(topic) is None]
-        self.snapshots.declare(member.name, allowed, latest_state=said.latest_state)
+        self.snapshots.declare(
+            member.name,
+            allowed,
+            latest_state=said.latest_state,
+            may=lambda topic: member.gates.topic(topic) is None,
+        )
 
     def _route(self) -> Routes:
         return route(member.binding.manifest for member in self.members.values())
@@ -129,7 +134,7 @@ class Fleet:
             "action": self.routes.actions,
             "screen": self.routes.screens,
         }
-        name = table[kind].get(word)
+        name = table[kind].get(contract.text(word, f"the name of a {kind}"))
         if name is not None:
             return self.members[name]
         for conflict in self.routes.conflicts:
@@ -145,7 +150,7 @@ class Fleet:
             ticket.end(HostClosed(f"{member.name} is closed"))
             return
         ask = ticket.ask
-        if ask is not None and ask.timeout_s is not None:
+        if ask is not None and ask.in_all and ask.timeout_s is not None:
             ticket.until = self._engine.clock() + ask.timeout_s
         member.ask(ticket)
 
@@ -177,14 +182,23 @@ class Fleet:
         return member.key(params)
 
     def publish(self, topic: str, payload: bytes) -> int:
-        """Publish as the host. Returns the version. Raises LocalProtocolError if it cannot be kept."""
-        came = self._spread(HOST, contract.text(topic, "a topic"), contract.octets(payload))
+        """Publish as the host. Returns the version. Raises LocalProtocolError if it cannot be kept, and HostClosed."""
+        topic, payload = contract.text(topic, "a topic"), contract.octets(payload)
+        if self.closed:
+            raise HostClosed("the fleet is closed")
+        came = self._spread(HOST, topic, payload)
         if isinstance(came, Refusal):
             raise LocalProtocolError(f"{quote(topic)} cannot be published: {came.message}")
         return came
 
     def hear(self, topic: str | None, hearer: Hearer) -> Callable[[], None]:
-        """Call *hearer* with every publish of *topic*, or of all; returns how to end that."""
+        """Call *hearer* with every publish of *topic*, or of all; returns how to end that. Raises as `publish` does."""
+        if topic is not None:
+            contract.text(topic, "a topic")
+        if not callable(hearer):
+            raise LocalProtocolError(f"who hears a topic is a function, not {type(hearer).__name__}")
+        if self.closed:
+            raise HostClosed("the fleet is closed")
         entry = (topic, hearer)
         self._hearers.append(entry)
 
@@ -201,7 +215,7 @@ class Fleet:
             ticket.end(HostClosed(f"{member.name} is closed"))
             return
         # One that was bound in code stays as it is: what was taken away there is written nowhere else.
-        if member.name not in self.plan.bound and (directory / FILE_NAME).exists():
+        if member.name not in self.plan.bound:
             binding = duplex_registry.load(directory, self.plan.narrowings)
             config = self._config(binding)
             member.rebind(binding, self.plan.gates(binding), config)
@@ -272,9 +286,12 @@ class Fleet:
     def lost(self, member: Member) -> int:
         return self.snapshots.tally(member.name).dropped
 
+    def waiting(self, member: Member) -> int:
+        return self.snapshots.waiting(member.name)
+
     def left(self, member: Member) -> None:
         self.snapshots.left(member.name)
-        self._errands.forget(member.name)
+        self._errands.forget((member.name, member.starts))
         self._services.left(member)
 
     def awaits(self, member: Member) -> bool:
@@ -304,12 +321,20 @@ class Fleet:
 
     def _deliver(self, member: Member) -> None:
         member.has_events = True
+        self._tell_lost(member)
         if member.link is not None and member.listens:
             self.feed(member)
             if member.link.conversation.has_to_say:
                 member.link.pump()
         elif self.awaits(member):
             member.want()
+
+    def _tell_lost(self, member: Member) -> None:
+        """Tell of what too much was waiting for, as rarely as of everything that is lost."""
+        lost, told = self.lost(member), self._lost.get(member.name, 0)
+        if lost.bit_length() > told.bit_length():  # a power of two was reached: perhaps by several at once
+            self._lost[member.name] = lost
+            member.tell(LaneDropped(Lane.EVENT.value, lost))
 
     def _told(self, snapshot: Snapshot) -> Parcel:
         version, told = self._encoded

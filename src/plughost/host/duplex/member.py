@@ -11,7 +11,7 @@ import os
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 from ...capabilities.gates import Gates
 from ...contracts import outcome
@@ -32,34 +32,17 @@ from ...supervision.lifecycle import Lifecycle
 from ...supervision.states import Action, Actions, BeginShutdown, Refuse, RefuseReason, Spawn, State
 from ..engine import BoundLink, Engine
 from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
-from . import refusals, restarts
+from . import refusals, restarts, status
 from .ground import Ground
 from .status import Status
+from .surroundings import Surroundings
 from .ticket import Ticket
 
 DuplexLink = BoundLink[DuplexSession]
 
+RENDER = "plugin/render"
+ROUNDING_S = 0.001  # of clocks and timers
 MISSES_TO_FAIL = 3  # calls in a row that a plugin did not answer: it is not slow, it hangs
-_LISTENING = (Conversing.STARTED, Conversing.INITIALISING, Conversing.RUNNING)
-
-
-class Surroundings(Protocol):
-    """What a member needs of its fleet."""
-
-    def serve(self, member: Member, link: DuplexLink, news: Called | Told) -> None:
-        """The plugin asks for something, or tells something."""
-
-    def feed(self, member: Member) -> None:
-        """The plugin may be told what was published."""
-
-    def left(self, member: Member) -> None:
-        """A process of the plugin is gone."""
-
-    def lost(self, member: Member) -> int:
-        """Return how many publishes the plugin was not told of, because too much waited for it."""
-
-    def awaits(self, member: Member) -> bool:
-        """Tell whether the plugin is to be started for what was published."""
 
 
 class Member:
@@ -90,9 +73,8 @@ class Member:
         self._ground = ground
         self._fleet = fleet
         self._config = config
-        self._waiting: dict[Ticket, None] = {}  # for a process
+        self._waiting: dict[Ticket, None] = {}  # for a process that has answered init
         self._calls: dict[int, Ticket] = {}  # by their ids in the process that was asked
-        self._ready: list[Ticket] = []  # want it to run
         self._leaving: list[Ticket] = []  # want it gone
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
         self._keys: list[Parcel] = []
@@ -108,26 +90,13 @@ class Member:
     @property
     def status(self) -> Status:
         """Return how it is, now."""
-        session = self.link.conversation if self.link is not None else None
-        dropped = Counter(self.dropped)
-        if session is not None:
-            dropped.update(session.dropped)
-        return Status(
-            state=self.lifecycle.state,
-            pid=self.link.process.pid if self.link is not None else None,
-            starts=self.starts,
-            attempt=self.lifecycle.attempt,
-            failures=len(self.lifecycle.failures),
-            wedged=self.wedged,
-            pending=len(self._waiting) + len(self._calls) + len(self._doomed),
-            unanswered=session.unanswered if session is not None else 0,
-            waiting_events=session.lanes.waiting(Lane.EVENT) if session is not None else 0,
-            dropped_keys=dropped[Lane.KEY],
-            dropped_events=dropped[Lane.EVENT] + self._fleet.lost(self),
-            ignored=self.ignored.total() + (session.ignored.total() if session is not None else 0),
-            denied=self.denied,
-            last_failure=self.last_failure,
-        )
+        return status.of(self, self._fleet.waiting(self), self._fleet.lost(self))
+
+    @property
+    def pending(self) -> int:
+        """How many calls are not over."""
+        waiting = sum(ticket.ask is not None for ticket in self._waiting)
+        return waiting + len(self._calls) + sum(ticket.ask is not None for ticket, _, _ in self._doomed)
 
     @property
     def introduction(self) -> Introduction:
@@ -144,13 +113,12 @@ class Member:
         self.gates = gates
         self.process = binding.process()
         self._config = config
-        self.lifecycle.policy = restarts.policy(binding)
+        self.lifecycle.follow(restarts.policy(binding))
 
     def ask(self, ticket: Ticket) -> None:
         """Ask the plugin, or let the ticket wait for a process. It may be over before this returns."""
         now, link = self._engine.clock(), self.link
-        running = link is not None and link.conversation.state is Conversing.RUNNING
-        if running and link is not None and self.lifecycle.state is State.RUNNING:
+        if link is not None and self.listens and self.lifecycle.state is State.RUNNING:
             self._touched = now
             self._submit(link, ticket, now)
             if link.conversation.pending > 1:
@@ -161,14 +129,13 @@ class Member:
             return
         self._waiting[ticket] = None
         self._obey(self.lifecycle.wanted(now))
-        if self.link is not None and self.listens:
-            self._submit_waiting(self.link)
-            self.link.pump()
 
     def forget(self, ticket: Ticket) -> None:
         """Nobody waits for *ticket* any more."""
         ticket.is_over = True
-        self._waiting.pop(ticket, None)
+        if ticket in self._waiting:
+            del self._waiting[ticket]
+            self._note_unwanted()
         if ticket.call_id is not None and self._calls.get(ticket.call_id) is ticket:
             del self._calls[ticket.call_id]
             if self.link is not None:
@@ -194,8 +161,8 @@ class Member:
 
     @property
     def listens(self) -> bool:
-        """Whether there is a process, and it is still to be told anything."""
-        return self.link is not None and self.link.conversation.state in _LISTENING
+        """Whether there is a process that has answered init and was not told to end: the rest waits here for one."""
+        return self.link is not None and self.link.conversation.state is Conversing.RUNNING
 
     def lose(self, lane: Lane) -> None:
         """Count a key or an event that no process will be told of."""
@@ -239,16 +206,32 @@ class Member:
             self._touched = now  # it is at work
         self.lifecycle.used(self._touched)
         self._obey(self.lifecycle.tick(now))
-        for ticket in [each for each in self._waiting if each.until is not None and each.until <= now]:
+        self._give_up_waiting(now)
+
+    def next_deadline(self) -> float | None:
+        tickets = (*self._waiting, *(ticket for ticket, _, _ in self._doomed))
+        times = (self.lifecycle.next_deadline(), *(ticket.until for ticket in tickets))
+        return min((at for at in times if at is not None), default=None)
+
+    def _give_up_waiting(self, now: float) -> None:
+        """Tell those whose time is up, whatever becomes of the plugin."""
+        late = [each for each in self._waiting if each.until is not None and each.until <= now]
+        for ticket in late:
             del self._waiting[ticket]
             ticket.end(
                 self._engine.fail(refusals.not_started(self.process, ticket.ask, self.lifecycle.state))
             )
+        if late:
+            self._note_unwanted()
+        for entry in tuple(self._doomed):
+            ticket, fault, sent = entry
+            if ticket.until is not None and ticket.until <= now and self.link is not None:
+                self._doomed.remove(entry)
+                ticket.end(self._failure(self.link, fault, sent=sent))
 
-    def next_deadline(self) -> float | None:
-        waiting = (ticket.until for ticket in self._waiting)
-        times = (self.lifecycle.next_deadline(), *waiting)
-        return min((at for at in times if at is not None), default=None)
+    def _note_unwanted(self) -> None:
+        if not (self._waiting or self._keys or self._fleet.awaits(self)):
+            self.lifecycle.unwanted()
 
     # Its processes
 
@@ -257,10 +240,7 @@ class Member:
         if link is not None:
             self._leaving.append(ticket)
         self._obey(move(self._engine.clock()))
-        if self.link is link and link is not None and self.lifecycle.state is State.SPAWNING:
-            self._leaving.remove(ticket)  # it was about to start: that is as good as new
-            ticket.end(None)
-        elif link is None:
+        if link is None:
             ticket.end(None)
 
     def _obey(self, actions: Actions) -> None:
@@ -300,26 +280,29 @@ class Member:
             return actions
         self.link = link
         actions = self.lifecycle.spawned(self._engine.clock())
-        for key in self._keys:
-            link.conversation.tell(key, Lane.KEY)
-        self._keys.clear()
-        self._submit_waiting(link)
         self._ground.adopt(link, partial(self._attend, link))
         return actions
 
-    def _submit_waiting(self, link: DuplexLink) -> None:
+    def _begin(self, link: DuplexLink) -> None:
+        """The plugin has answered init: what waited for that is for it now."""
+        self.lifecycle.init_done(self._engine.clock())
+        self._obey(())
+        for key in self._keys:
+            link.conversation.tell(key, Lane.KEY)
+        self._keys.clear()
+        if self.has_events:
+            self._fleet.feed(self)  # a call finds the plugin as what was published before has made it
         waiting, self._waiting = self._waiting, {}
         for ticket in waiting:
             self._submit(link, ticket, self._engine.clock())
+        self._ground.expect(link)
 
     def _submit(self, link: DuplexLink, ticket: Ticket, now: float) -> None:
         if ticket.ask is None:
-            if link.conversation.introduction is not None:
-                ticket.end(None)
-            else:
-                self._ready.append(ticket)
+            ticket.end(None)
             return
-        left = None if ticket.until is None else max(0.0, ticket.until - now)
+        left = ticket.ask.timeout_s if ticket.until is None else max(0.0, ticket.until - now)
+        ticket.asked_at = now
         try:
             ticket.call_id = link.conversation.call(ticket.ask.method, ticket.ask.params, left, now=now)
         except LocalProtocolError as error:  # it does not fit a frame
@@ -351,7 +334,13 @@ class Member:
         if link.finished:
             self._bury(link)
         elif session.fault is not None and self.lifecycle.state is State.SPAWNING:
+            self._doom_waiting(session.fault)
             self._obey(self.lifecycle.init_failed(self._engine.clock()))
+
+    def _doom_waiting(self, fault: Fault) -> None:
+        """Whoever waits for an init shares its fate; they are told when the process is gone."""
+        self._doomed += [(ticket, fault, False) for ticket in self._waiting]
+        self._waiting = {}
 
     def _hear(self, link: DuplexLink, news: News) -> None:
         if type(news) is Answered:
@@ -365,11 +354,7 @@ class Member:
                     self.touch()
                 self._fleet.serve(self, link, news)
             case InitDone():
-                self.lifecycle.init_done(self._engine.clock())
-                self._obey(())
-                ready, self._ready = self._ready, []
-                for ticket in ready:
-                    ticket.end(None)
+                self._begin(link)
             case Ignored(reason, detail, count):
                 self.tell(Unheard(reason.value, detail, count))
             case Dropped(lane, count):
@@ -395,10 +380,12 @@ class Member:
             case Fault() as fault:
                 if link.conversation.fault is not None or fault.code is FailureCode.CRASHED:
                     self._doomed.append((ticket, fault, news.sent))
+                    if ticket.until is not None:
+                        self._ground.wake_at(ticket.until)
                     return
                 if fault.code is FailureCode.TIMEOUT:
                     fault = contract.timed_out(fault, ticket.ask)
-                    self._note_miss(link, ticket)
+                    self._note_miss(link, ticket, ticket.ask)
                 ticket.end(self._engine.fail(self._failure(link, fault, sent=news.sent)))
             case never:
                 assert_never(never)
@@ -409,18 +396,22 @@ class Member:
             self.wedged = False
             self.tell(Recovered())
 
-    def _note_miss(self, link: DuplexLink, ticket: Ticket) -> None:
-        assert ticket.ask is not None
-        if ticket.ask.limit == contract.CALLERS_LIMIT:
-            return  # whoever invoked it had less patience than we have: that is no fault of the plugin
+    def _note_miss(self, link: DuplexLink, ticket: Ticket, ask: contract.Ask) -> None:
+        limits = self.binding.limits
+        patience = limits.render_s if ask.method == RENDER else limits.timeout_s
+        took = self._engine.clock() - ticket.asked_at
+        if took < patience - ROUNDING_S:
+            return  # whoever asked had less patience than we have: that is no fault of the plugin
         self._missed += 1
         if not self.wedged:
             self.wedged = True
-            self.tell(Wedged(ticket.ask.method, ticket.ask.timeout_s or 0.0))
+            self.tell(Wedged(ask.method, took))
         # One that is busy with something that may take its time is not to blame for the screens it owes us.
-        at_work = any(each.ask and each.ask.method != "plugin/render" for each in self._calls.values())
+        at_work = any(
+            each.ask and each.ask.method != RENDER and each.ask.timeout_s for each in self._calls.values()
+        )
         if self._missed >= MISSES_TO_FAIL and not at_work:
-            link.conversation.give_up(f"it did not answer {self._missed} calls in a row", ticket.ask.limit)
+            link.conversation.give_up(f"it did not answer {self._missed} calls in a row", ask.limit)
             link.pump()
 
     def _bury(self, link: DuplexLink) -> None:
@@ -433,9 +424,10 @@ class Member:
         self.ignored.update({reason.value: count for reason, count in session.ignored.items()})
         self._engine.finish(link)
         self._fleet.left(self)
+        if session.fault is not None and self.lifecycle.state is State.SPAWNING:
+            self._doom_waiting(session.fault)
         doomed, self._doomed = self._doomed, []
         gone, self._leaving = self._leaving, []
-        unready, self._ready = self._ready, []
         if session.fault is not None:
             self.last_failure = self._engine.fail(self._failure(link, session.fault, sent=False))
         let_go = session.state is Conversing.CLOSED
@@ -445,8 +437,6 @@ class Member:
         stopped = HostClosed(f"{self.name} was {'closed' if self.lifecycle.closed else 'stopped'}")
         for ticket, fault, sent in doomed:
             ticket.end(stopped if let_go else self._failure(link, fault, sent=sent))
-        for ticket in unready:
-            ticket.end(stopped if session.fault is None else self.last_failure)
         for ticket in gone:
             ticket.end(None)
 
@@ -467,7 +457,15 @@ class Member:
         state = self.lifecycle.state
         if state is not self._shown:
             before, self._shown = self._shown, state
-            self.tell(PluginState(before.value, state.value))
+            self.tell(PluginState(before.value, state.value, self._why(state)))
+
+    def _why(self, state: State) -> str:
+        """Return how it failed, if that is what led to *state*."""
+        if state not in (State.BACKOFF, State.QUARANTINED):
+            return ""
+        fault = self.link.conversation.fault if self.link is not None else None
+        known = fault or self.last_failure
+        return known.message if known is not None else ""
 
     def malformed(self, ticket: Ticket, problem: Exception) -> PluginFailure:
         """Return the failure of an answer that is not what the method returns."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from ...capabilities.gates import Refusal
 from ...capabilities.grants import Capability
@@ -32,7 +32,7 @@ from ...contracts.duplex.messages import (
     decode,
 )
 from ...contracts.duplex.news import Called, Told, worth_telling
-from ...errors import LocalProtocolError, PlughostError, RemoteProtocolError
+from ...errors import PlughostError, RemoteProtocolError
 from ...failures import FailureCode, PluginFailure
 from ...messages.jsonrpc import (
     ACTION_TIMEOUT,
@@ -45,8 +45,10 @@ from ...messages.jsonrpc import (
 )
 from ...messages.quoting import quote
 from ..events import Denied, Logged, Unheard
+from .asked import Asked
 from .errands import Errands
 from .files import GrantedFiles
+from .host_action import Function, HostAction
 from .member import DuplexLink, Member
 from .network import Fetcher
 from .snapshots import Snapshots
@@ -64,10 +66,15 @@ CARRIED_BYTES = 67_108_864  # 64 MiB of parameters of calls that are not answere
 LOG_BYTES = (
     1_048_576  # of one log: 16 MiB of empty lists in its fields would keep everybody waiting for a second
 )
-SHORT = 4_096  # characters of a message that would not fit a frame with all that comes along
+GLANCE_BYTES = (
+    1_024  # of a log: of a larger one the fields are not looked at before it is known that it is kept
+)
 LONGEST_ACTION_S = 86_400.0 * 365  # what a caller calls longer is for ever
 
-Action = Callable[[bytes], bytes]
+
+class _LogHead(Struct, frozen=True):
+    level: LogLevel
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ class Surface:
     after: Callable[
         [float, Callable[[], None]], Callable[[], None]
     ]  # so many seconds; returns how to end that
-    actions: Mapping[str, Action] = field(default_factory=dict)  # the host's own
+    actions: Mapping[str, HostAction] = field(default_factory=dict)  # the host's own
     log_level: LogLevel = LogLevel.INFO
     fetcher: Fetcher = field(default_factory=Fetcher)
 
@@ -94,7 +101,7 @@ class Services:
         self._on = surface
         self._threshold = LEVELS.index(surface.log_level)
         self._carried: dict[tuple[str, int], int] = {}  # bytes of calls that are not answered, by process
-        self._calls: dict[str, Callable[[_Asked, Any], None]] = {
+        self._calls: dict[str, Callable[[Asked, Any], None]] = {
             "host/snapshot/get": self._snapshot_get,
             "host/snapshot/subscribe": self._snapshot_subscribe,
             "host/action/invoke": self._action_invoke,
@@ -110,7 +117,7 @@ class Services:
     def serve(self, member: Member, link: DuplexLink, news: Called | Told) -> None:
         """Serve a call, or take a notification."""
         if isinstance(news, Called):
-            asked = _Asked(member, link, news.id)
+            asked = Asked(member, link, news.id)
             if self._carry(asked, memoryview(news.params).nbytes):
                 self._call(asked, news)
             else:
@@ -122,7 +129,7 @@ class Services:
         """A process of *member* is gone: what it asked for is owed to nobody."""
         self._carried.pop((member.name, member.starts), None)
 
-    def _carry(self, asked: _Asked, size: int) -> bool:
+    def _carry(self, asked: Asked, size: int) -> bool:
         """Note what is held of a call until it is answered. Returns whether that is not too much."""
         life = (asked.member.name, asked.member.starts)
         held = self._carried.get(life, 0)
@@ -137,7 +144,7 @@ class Services:
         asked.put_down = put_down
         return True
 
-    def _call(self, asked: _Asked, news: Called) -> None:
+    def _call(self, asked: Asked, news: Called) -> None:
         serve = self._calls.get(news.method)
         if serve is None:
             asked.refuse(Refusal(METHOD_NOT_FOUND, f"method not found: {quote(news.method)}"))
@@ -159,10 +166,13 @@ class Services:
         if take is None:
             self._ignore(member, "unknown_notification", f"nobody hears {quote(news.method)}")
             return
-        if news.method == "host/log" and memoryview(news.params).nbytes > LOG_BYTES:
+        size = memoryview(news.params).nbytes if news.method == "host/log" else 0
+        if size > LOG_BYTES:
             self._ignore(member, "too_large", f"a log of over {LOG_BYTES} bytes")
             return
         try:
+            if size > GLANCE_BYTES and not self._is_kept(decode(_LogHead, news.params).level):
+                return
             params = decode(HOST_METHODS[news.method].params, news.params)
         except RemoteProtocolError as error:
             self._ignore(member, "wrong_params", f"{news.method}: {error}")
@@ -192,25 +202,28 @@ class Services:
             self._ignore(member, "publish_refused", refusal.message)
 
     def _log(self, member: Member, params: LogParams) -> None:
-        if LEVELS.index(params.level) >= self._threshold:
+        if self._is_kept(params.level):
             fields = params.fields
             context = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
             member.log(Logged(LOGGED[params.level], params.message, context))
 
+    def _is_kept(self, level: LogLevel) -> bool:
+        return LEVELS.index(level) >= self._threshold
+
     # Calls
 
-    def _snapshot_get(self, asked: _Asked, params: Topic) -> None:
+    def _snapshot_get(self, asked: Asked, params: Topic) -> None:
         found = self._on.snapshots.get(params.topic)
         if found is None:
             asked.answer(SnapshotGetResult())
         else:
             asked.answer(SnapshotGetResult(found.payload, found.version))
 
-    def _snapshot_subscribe(self, asked: _Asked, params: Topic) -> None:
+    def _snapshot_subscribe(self, asked: Asked, params: Topic) -> None:
         refusal = self._on.snapshots.subscribe(asked.member.name, params.topic)
         asked.conclude(SnapshotSubscribeResult() if refusal is None else refusal)
 
-    def _fs_read_dir(self, asked: _Asked, params: FsPath) -> None:
+    def _fs_read_dir(self, asked: Asked, params: FsPath) -> None:
         files = GrantedFiles(asked.member.gates)
 
         def read() -> FsReadDirResult | Refusal:
@@ -219,7 +232,7 @@ class Services:
 
         self._elsewhere(asked, "host/fs/read_dir", read)
 
-    def _fs_read_file(self, asked: _Asked, params: FsPath) -> None:
+    def _fs_read_file(self, asked: Asked, params: FsPath) -> None:
         files = GrantedFiles(asked.member.gates)
 
         def read() -> FsReadFileResult | Refusal:
@@ -228,38 +241,40 @@ class Services:
 
         self._elsewhere(asked, "host/fs/read_file", read)
 
-    def _network_fetch(self, asked: _Asked, params: NetworkFetchParams) -> None:
+    def _network_fetch(self, asked: Asked, params: NetworkFetchParams) -> None:
         grant = asked.member.gates.grants.of(Capability.NETWORK)
         self._elsewhere(asked, "host/network/fetch", lambda: self._on.fetcher.fetch(params, grant))
 
-    def _elsewhere(self, asked: _Asked, method: str, work: Callable[[], Any]) -> None:
+    def _elsewhere(self, asked: Asked, method: str, work: Callable[[], Any]) -> None:
         def done(came: Any) -> None:
             if isinstance(came, Refusal):
                 self._deny(asked.member, method, came)
             asked.conclude(came)
 
-        self._on.errands.add(asked.member.name, work, done)
+        self._on.errands.add((asked.member.name, asked.member.starts), work, done)
 
     # Actions
 
-    def _action_invoke(self, asked: _Asked, params: ActionInvokeParams) -> None:
+    def _action_invoke(self, asked: Asked, params: ActionInvokeParams) -> None:
         seconds = params.timeout_ms / 1000 if params.timeout_ms else None
         if seconds is not None and seconds > LONGEST_ACTION_S:
             seconds = None
         own = self._on.actions.get(params.action)
         if own is not None:
-            self._do_own(asked, params, own, seconds)
+            self._do_own(asked, params, own.function, seconds)
             return
         owner = self._on.owner(params.action)
         if owner is None:
             asked.refuse(Refusal(METHOD_NOT_FOUND, f"unknown action: {quote(params.action)}"))
             return
-        ask = contract.Ask("host/action/invoke", params, seconds, ActionInvokeResult, contract.CALLERS_LIMIT)
+        if seconds is None and owner is asked.member:
+            seconds = owner.binding.limits.timeout_s  # it waits for itself: let it not wait for ever
+        ask = contract.Ask(
+            "host/action/invoke", params, seconds, ActionInvokeResult, contract.CALLERS_LIMIT, in_all=True
+        )
         self._on.ask(owner, Ticket(ask, lambda ticket: self._answer_action(asked, owner, params, ticket)))
 
-    def _answer_action(
-        self, asked: _Asked, owner: Member, params: ActionInvokeParams, ticket: Ticket
-    ) -> None:
+    def _answer_action(self, asked: Asked, owner: Member, params: ActionInvokeParams, ticket: Ticket) -> None:
         match ticket.outcome:
             case Raw() as result:
                 try:
@@ -282,7 +297,7 @@ class Services:
                 pass
 
     def _do_own(
-        self, asked: _Asked, params: ActionInvokeParams, action: Action, seconds: float | None
+        self, asked: Asked, params: ActionInvokeParams, action: Function, seconds: float | None
     ) -> None:
         def work() -> ActionInvokeResult:
             return ActionInvokeResult(contract.octets(action(params.payload)))
@@ -291,52 +306,3 @@ class Services:
         if seconds is not None:
             message = f"action timed out: {quote(params.action)}"
             asked.until = self._on.after(seconds, lambda: asked.refuse(Refusal(ACTION_TIMEOUT, message)))
-
-
-class _Asked:
-    """A call that is to be answered once: to the process that made it, if that is still there."""
-
-    __slots__ = ("_id", "_link", "_open", "member", "put_down", "until")
-
-    def __init__(self, member: Member, link: DuplexLink, id: int) -> None:
-        self.member = member
-        self._link = link
-        self._id = id
-        self._open = True
-        self.until: Callable[[], None] | None = None  # ends the wait for its deadline
-        self.put_down: Callable[[], None] | None = None  # what was held of it is let go
-
-    def conclude(self, came: Any) -> None:
-        """Answer with what came of it: a result, a refusal, or an exception."""
-        if isinstance(came, Refusal):
-            self.refuse(came)
-        elif isinstance(came, Exception):
-            self.refuse(Refusal(INTERNAL_ERROR, f"{type(came).__name__}: {quote(str(came))}"))
-        else:
-            self.answer(came)
-
-    def answer(self, result: Any) -> None:
-        if self._begin():
-            self._link.conversation.answer(self._id, result)
-            self.member.speak(self._link)
-
-    def refuse(self, refusal: Refusal) -> None:
-        self.refuse_with(refusal.code, refusal.message, refusal.data)
-
-    def refuse_with(self, code: int, message: str, data: Any) -> None:
-        if self._begin():
-            for words, more in ((message, data), (message[:SHORT], None), ("", None)):
-                try:
-                    self._link.conversation.refuse(self._id, code, words, more)
-                    break
-                except LocalProtocolError:  # another plugin's words, and too many of them
-                    continue
-            self.member.speak(self._link)
-
-    def _begin(self) -> bool:
-        begins, self._open = self._open, False
-        if begins:
-            for over in (self.until, self.put_down):
-                if over is not None:
-                    over()
-        return begins and not self._link.finished

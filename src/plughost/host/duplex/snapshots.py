@@ -9,7 +9,7 @@ because a plugin decides how many topics there are and how large.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ...capabilities.gates import Refusal, invalid
@@ -75,12 +75,26 @@ class Snapshots:
             self._subscribers[name].deliveries.put(snapshot)
         return Published(snapshot.version, told)
 
-    def declare(self, plugin: str, topics: Iterable[str], *, latest_state: Iterable[str] = ()) -> None:
-        """Subscribe *plugin* to the *topics* of its manifest until it is removed. Replaces what was declared."""
+    def declare(
+        self,
+        plugin: str,
+        topics: Iterable[str],
+        *,
+        latest_state: Iterable[str] = (),
+        may: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Subscribe *plugin* to the *topics* of its manifest until it is removed. Replaces what was declared.
+
+        What it asked for itself and *may* not hear any more ends too, and of neither it is told what waits already.
+        """
         subscriber = self._subscriber(plugin)
-        before, subscriber.declared = subscriber.declared, frozenset(topics)
+        before = subscriber.declared | subscriber.asked
+        subscriber.declared = frozenset(topics)
+        if may is not None:
+            subscriber.asked = set(filter(may, subscriber.asked))
         subscriber.deliveries.keep_latest_of(latest_state)
         self._note(plugin, before | subscriber.declared)
+        subscriber.deliveries.forget(lambda topic: not subscriber.wants(topic))
 
     def subscribe(self, plugin: str, topic: str) -> Refusal | None:
         """Subscribe the running *plugin* to *topic*, from the next publish on. Twice is once."""
@@ -145,7 +159,14 @@ class Snapshots:
         freed = before.cost if before and before.publisher == snapshot.publisher else 0
         if snapshot.publisher != HOST and own - freed + snapshot.cost > limits.publisher:
             return invalid(f"the snapshots of one plugin have {limits.publisher} bytes at most")
+        if snapshot.publisher != HOST and self._plugins_bill(before) + snapshot.cost > limits.plugins:
+            return invalid(f"the snapshots of all plugins have {limits.plugins} bytes at most")
         return None
+
+    def _plugins_bill(self, freed: Snapshot | None) -> int:
+        """Return what plugins have published costs, without *freed*, in bytes."""
+        bill = self.stored - self._bills.get(HOST, 0)
+        return bill - freed.cost if freed is not None and freed.publisher != HOST else bill
 
     def _replace(self, snapshot: Snapshot) -> None:
         before = self._latest.get(snapshot.topic)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...contracts.duplex.lanes import Lane
 from ...failures import PluginFailure
 from ...supervision.states import State
+
+if TYPE_CHECKING:
+    from .member import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +38,28 @@ class Status:
         values = {name: getattr(self, name) for name in self.__slots__}
         failure = self.last_failure.to_dict() if self.last_failure is not None else None
         return {**values, "state": self.state.value, "last_failure": failure}
+
+
+def of(member: Member, waiting: int, lost: int) -> Status:
+    """Return how *member* is, now. So many publishes are *waiting* for it, so many are *lost* to it."""
+    session = member.link.conversation if member.link is not None else None
+    dropped = Counter(member.dropped)
+    if session is not None:
+        dropped.update(session.dropped)
+        waiting += session.lanes.waiting(Lane.EVENT)
+    return Status(
+        state=member.lifecycle.state,
+        pid=member.link.process.pid if member.link is not None else None,
+        starts=member.starts,
+        attempt=member.lifecycle.attempt,
+        failures=len(member.lifecycle.failures),
+        wedged=member.wedged,
+        pending=member.pending,
+        unanswered=session.unanswered if session is not None else 0,
+        waiting_events=waiting,
+        dropped_keys=dropped[Lane.KEY],
+        dropped_events=dropped[Lane.EVENT] + lost,
+        ignored=member.ignored.total() + (session.ignored.total() if session is not None else 0),
+        denied=member.denied,
+        last_failure=member.last_failure,
+    )

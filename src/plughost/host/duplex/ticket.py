@@ -21,17 +21,20 @@ Outcome = (
 class Ticket:
     """A call, or without an *ask* the wish that something be so: that the plugin runs, or is gone."""
 
-    __slots__ = ("ask", "call_id", "is_over", "on_over", "outcome", "until")
+    __slots__ = ("ask", "asked_at", "call_id", "is_over", "on_over", "outcome", "until")
 
     def __init__(
         self, ask: Ask | None, on_over: Callable[[Ticket], None] | None = None, until: float | None = None
     ) -> None:
         self.ask = ask
-        self.until = until  # when it has taken too long; None: never
+        self.until = (
+            until  # when its caller has waited long enough; None: the plugin's own limits alone count
+        )
         self.is_over = False
         self.outcome: Outcome = None
         self.on_over = on_over
         self.call_id: int | None = None  # once a process was asked
+        self.asked_at = 0.0
 
     def end(self, outcome: Outcome) -> None:
         """Note what became of it, and tell whoever wants to know."""

@@ -26,7 +26,11 @@ OTHER_COMMANDS = {
 @click.option(
     "--context", "context_pairs", multiple=True, metavar="KEY=VALUE", help="Add this to the context."
 )
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds for the whole call.")
+@click.option(
+    "--timeout",
+    type=options.Seconds(0, options.LONGEST_TIMEOUT_S, min_open=True),
+    help="Seconds for the whole call.",
+)
 @click.option("--quiet", is_flag=True, help="Do not show the plugin's stderr.")
 @options.as_json
 @click.pass_context

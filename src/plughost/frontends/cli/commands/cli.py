@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ..terminal import EXIT_BINDING, EXIT_OK, EXIT_REMOTE_ERROR, EXIT_USAGE, Ter
 if TYPE_CHECKING:
     from ....host.duplex.options import FleetPlan
     from ....host.events import Event
+    from ....manifest.duplex_registry import Rejection
     from ....manifest.duplex_routes import Routes
 
 LARGEST_STATUS = 255  # that a process can exit with
@@ -34,7 +36,10 @@ EXIT_INTERRUPTED = 130
 @fleet_options.logs
 @fleet_options.log_level
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up after so long."
+    "--timeout",
+    type=options.Seconds(0, options.LONGEST_TIMEOUT_S, min_open=True),
+    metavar="SECONDS",
+    help="Give up after so long.",
 )
 @options.as_json
 def command(
@@ -56,7 +61,7 @@ def command(
     (`plughost explain`), 2 for wrong words, 3 for a wrong manifest.
     """
     from ....blocking import Host
-    from ....errors import PlughostError, RemoteError
+    from ....errors import PlughostError
     from ....host.duplex.options import plan
     from ....manifest.duplex_routes import route
     from ..main import report
@@ -67,7 +72,9 @@ def command(
     said = fleet_options.keywords(config, logs, log_level)
     try:
         where = fleet_options.places(roots)
-        found = plan(where, said)
+        said = where.sorted_out(said)
+        found = plan(where.paths, said)
+        found = replace(found, rejected=(*where.rejected, *found.rejected))
         routes = route(binding.manifest for binding in found.bindings)
         if not words:
             status = _list(terminal, found, routes)
@@ -75,19 +82,37 @@ def command(
             status = _unknown(terminal, found, routes, words[0])
         else:
             with Host(on_event=_show(terminal) if log_level else None) as host:
-                fleet = host.fleet(*where, **said)
-                result = fleet.cli(words[0], words[1:], timeout=timeout)
-            status = _written(terminal, words[0], result)
-    except RemoteError as error:
-        terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
-        if not as_json:
-            terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
-        status = EXIT_REMOTE_ERROR
+                fleet = host.fleet(*where.paths, **said)
+                _check(fleet.rejected, routes.namespaces[words[0]])
+                status = _run(terminal, fleet, words, timeout)
     except PlughostError as error:  # here, because a --json among ARGS is the plugin's
         status = report(terminal, error)
     except KeyboardInterrupt:
         status = EXIT_INTERRUPTED
     terminal.exit(status)
+
+
+def _check(rejected: Sequence[Rejection], owner: str) -> None:
+    """Raise why the *owner* of a namespace cannot be used: its settings are only known to the fleet."""
+    for each in rejected:
+        if each.name == owner:
+            raise each.error
+
+
+def _run(terminal: Terminal, fleet: Any, words: Sequence[str], timeout: float | None) -> int:
+    """Run *words* and tell what came of it at once: other plugins may take their time to end."""
+    from ....errors import PlughostError, RemoteError
+    from ..main import report
+
+    try:
+        return _written(terminal, words[0], fleet.cli(words[0], words[1:], timeout=timeout))
+    except RemoteError as error:
+        terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
+        if not terminal.as_json:
+            terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
+        return EXIT_REMOTE_ERROR
+    except PlughostError as error:
+        return report(terminal, error)
 
 
 def _show(terminal: Terminal) -> Callable[[Event], None]:

@@ -176,6 +176,7 @@ def _hook(terminal: Terminal) -> dict[str, Any]:
 
 def _duplex(terminal: Terminal) -> dict[str, Any]:
     """Let one plugin read made-up logs and another show what it publishes: as a command, and as a screen."""
+    import shlex
     from itertools import pairwise
     from time import perf_counter
 
@@ -223,7 +224,12 @@ def _duplex(terminal: Terminal) -> dict[str, Any]:
         for stage, (before, after) in zip(stages, pairwise(moments), strict=True)
     }
     terminal.text("  milliseconds: " + ", ".join(f"{stage} {ms:.1f}" for stage, ms in timings.items()))
-    terminal.text("  at a terminal it takes keys: plughost screen burndown --root DIRECTORY")
+    logs = " ".join(
+        f"--logs read_{kind}_logs={shlex.quote(str(plugins / 'sample-logs' / kind))}"
+        for kind in ("claude", "codex")
+    )
+    terminal.text("  at a terminal it takes keys:")
+    terminal.text(f"  plughost screen burndown --root {shlex.quote(str(plugins))} {logs}")
     return {"stdout": stdout, "exit_code": command.exit_code, "screen": screen, "timings_ms": timings}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,10 @@ def command(directory: Path | None, as_json: bool) -> None:
     if entries:
         terminal.table(("name", "contract", "description", "path"), [_row(entry) for entry in entries])
         _show_duplex(terminal, [each.duplex.manifest for each in entries if each.duplex], conflicts)
+    elif directory is not None and any(os.path.lexists(directory / name) for name in project.PLUGIN_FILES):
+        terminal.text(
+            f"No plugins in {directory}: it is one itself. `plughost describe {directory}` shows it."
+        )
     else:
         terminal.text("No plugins here. `plughost new execute NAME` makes one; plughost.toml names them:")
         terminal.text('\n[plugins]\ngreeter = "path/to/greeter"')

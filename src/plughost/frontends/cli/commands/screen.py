@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from ..terminal import EXIT_INTERNAL, EXIT_OK, EXIT_REMOTE_ERROR, Terminal
 if TYPE_CHECKING:
     from ....contracts.duplex.keys import KeyEvent
     from ....host.duplex.options import FleetKeywords
+    from ....manifest.duplex_registry import Rejection
+    from ..fleet_options import Places
 
 LARGEST = 1000  # columns or rows of a frame: more than any terminal has
 LONGEST_S = 3600.0  # that anybody waits for a frame
@@ -45,7 +48,7 @@ LONGEST_S = 3600.0  # that anybody waits for a frame
 )
 @click.option(
     "--settle",
-    type=click.FloatRange(0, LONGEST_S),
+    type=options.Seconds(0, LONGEST_S),
     default=1.0,
     metavar="SECONDS",
     help="How long --once waits at most for the screen to settle; it has when it stays the same for half of that. "
@@ -77,16 +80,18 @@ def command(
     --once prints a frame instead: `plughost screen burndown --root plugins --once --key down --key enter`. KEY is a
     character, or such as enter, esc, back_tab, page_up, f5, ctrl+x. --json means --once --format json.
 
-    Exit status: 0, or 10 to 18 if the plugin failed (`plughost explain`), 1 for an error of its own, 2 for wrong words,
-    3 for a wrong manifest.
+    Exit status: 0, or 10 to 18 if the plugin failed or is left in quarantine (`plughost explain`), 1 for an error of
+    its own, 2 for wrong words, 3 for a wrong manifest.
     """
     if as_json:
         once, form = True, "json"
     if not plugins:
         raise click.UsageError("Which PLUGIN? A plugin's directory, or a name under --root.")
     named = [word for word in plugins if not fleet_options.is_plugin(word)]
-    where = [*(fleet_options.places(roots) if roots or named else ()), *map(Path, set(plugins) - set(named))]
-    said = fleet_options.keywords(config, logs, log_level)
+    found = fleet_options.places(roots) if roots or named else fleet_options.Places(())
+    directories = [Path(word) for word in dict.fromkeys(plugins) if word not in named]
+    where = replace(found, paths=(*found.paths, *directories))
+    said = where.sorted_out(fleet_options.keywords(config, logs, log_level))
     if once:
         if len(plugins) > 1:
             raise click.UsageError("--once shows one PLUGIN.")
@@ -97,9 +102,7 @@ def command(
         _show_live(plugins, where, said, screens)
 
 
-def _show_live(
-    words: Sequence[str], where: Sequence[Path], said: FleetKeywords, screens: Sequence[str]
-) -> None:
+def _show_live(words: Sequence[str], where: Places, said: FleetKeywords, screens: Sequence[str]) -> None:
     import asyncio
 
     streams = (sys.stdin, sys.stdout, sys.stderr)
@@ -117,13 +120,18 @@ def _show_live(
     def lingers() -> None:
         Terminal().progress("A plugin takes its time to end. Ctrl-C does not wait for it.")
 
-    sound = asyncio.run(live.run(where, said, lambda fleet: _choose(fleet, words, screens), lingers))
-    Terminal().exit(EXIT_OK if sound else EXIT_INTERNAL)
+    def choose(fleet: Any) -> list[tuple[Any, str]]:
+        return _choose(fleet, words, screens, where.rejected)
+
+    left = asyncio.run(live.run(where.paths, said, choose, lingers))
+    if left.failure is not None:
+        raise left.failure
+    Terminal().exit(EXIT_OK if left.is_sound else EXIT_INTERNAL)
 
 
 def _show_once(
     word: str,
-    where: Sequence[Path],
+    where: Places,
     said: FleetKeywords,
     screens: Sequence[str],
     size: tuple[int, int],
@@ -140,8 +148,8 @@ def _show_once(
     picture = _picture() if form == "svg" else None
     terminal = Terminal(as_json=form == "json")
     with Host() as host:
-        fleet = host.fleet(*where, **said)
-        (plugin, screen), *_ = _choose(fleet, [word], screens)
+        fleet = host.fleet(*where.paths, **said)
+        (plugin, screen), *_ = _choose(fleet, [word], screens, where.rejected)
         others = list(fleet.plugins.values())
         try:
             result = once.settle(
@@ -156,13 +164,14 @@ def _show_once(
             terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
             terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
             terminal.exit(EXIT_REMOTE_ERROR)
-    terminal.data(
-        {"ok": True, "plugin": plugin.name, "screen": screen, **painting.to_json(result.buffer, *size)}
-    )
-    if picture is not None:
-        raw_output.write(sys.stdout, picture(painting.rows(result.buffer, *size), plugin.name).encode())
-    elif form == "text":
-        raw_output.write(sys.stdout, f"{painting.text(result.buffer, *size)}\n".encode())
+        # At once: other plugins may take their time to end.
+        terminal.data(
+            {"ok": True, "plugin": plugin.name, "screen": screen, **painting.to_json(result.buffer, *size)}
+        )
+        if picture is not None:
+            raw_output.write(sys.stdout, picture(painting.rows(result.buffer, *size), plugin.name).encode())
+        elif form == "text":
+            raw_output.write(sys.stdout, f"{painting.text(result.buffer, *size)}\n".encode())
     terminal.exit(EXIT_OK)
 
 
@@ -179,12 +188,14 @@ def _picture() -> Any:
     return looks.svg
 
 
-def _choose(fleet: Any, words: Sequence[str], screens: Sequence[str]) -> list[tuple[Any, str]]:
+def _choose(
+    fleet: Any, words: Sequence[str], screens: Sequence[str], rejected: Sequence[Rejection]
+) -> list[tuple[Any, str]]:
     """Return the plugins that *words* mean, each with the screen to show. Raises a usage error, or ManifestError."""
     chosen: list[tuple[Any, str]] = []
     known: list[str] = []
     for word in dict.fromkeys(words):
-        plugin = fleet_options.pick(word, fleet.plugins, fleet.rejected)
+        plugin = fleet_options.pick(word, fleet.plugins, [*fleet.rejected, *rejected])
         there = plugin.manifest.provides.screens
         if not there:
             others = sorted(each.name for each in fleet.plugins.values() if each.manifest.provides.screens)

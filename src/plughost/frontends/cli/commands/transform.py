@@ -57,7 +57,7 @@ SHOWN = 400  # characters of a log line, an error or a summary; log and record h
 )
 @click.option(
     "--input-timeout",
-    type=click.FloatRange(0.1, 86_400),
+    type=options.Seconds(0.1, options.LONGEST_TIMEOUT_S),
     metavar="S",
     help="Seconds for the answers to one question.",
 )

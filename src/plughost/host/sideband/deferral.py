@@ -1,0 +1,47 @@
+"""A signal in the middle of work -> the same signal when nothing is half done. Touches only SIGINT, and puts it back.
+
+Whoever presses Ctrl-C means the code that runs in the worker. The exception that follows may come between any two
+lines of ours, for instance after input was written and before that was noted; then the console would wait for ever.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Self
+
+
+class Deferral:
+    """While it is entered by the main thread, SIGINT waits until it is delivered. *wake* ends a wait."""
+
+    __slots__ = ("_before", "_wake", "is_pending")
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.is_pending = False
+        self._wake = wake
+        self._before: Callable[[int, FrameType | None], Any] | None = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):  # else it is ignored, or ends this process: neither disturbs us
+                self._before = before
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def deliver(self) -> None:
+        """Do now what the signal was to do: usually, raise KeyboardInterrupt."""
+        if self.is_pending and self._before is not None:
+            self.is_pending = False
+            self._before(signal.SIGINT, None)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.is_pending = True
+        self._wake()

@@ -1,0 +1,116 @@
+"""Whole outputs that do not fit a reply -> files, one each, in a private directory, within a budget. Never raises.
+
+The directory is made when the first is needed, and removed with all that is in it when the console is closed; or the
+user names one, and then nothing in it is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import BinaryIO
+
+from ...messages.quoting import quote
+
+BUFFER_BYTES = (
+    262_144  # written at once: a gigabyte that comes in small pieces would cost as many system calls
+)
+PREFIX = "plughost-output-"
+
+
+class Spool:
+    """The files of one console. *directory* is the user's own, None for a private one."""
+
+    def __init__(self, most_bytes: int, directory: Path | None = None) -> None:
+        self.path: Path | None = None  # of the latest output, None if it could not be kept
+        self.problem: str | None = None  # why it is not there, or not whole
+        self._most_bytes = most_bytes
+        self._kept = directory is not None
+        self._directory = directory
+        self._file: BinaryIO | None = None
+        self._sizes: dict[Path, int] = {}  # oldest first
+        self._count = 0
+        self._removal: weakref.finalize[..., Spool] | None = None
+
+    def begin(self) -> None:
+        """What is written from now on is another output."""
+        self._close()
+        self.path = self.problem = None
+        self._count += 1
+        try:
+            path = self._home() / f"output-{os.getpid()}-{self._count}.txt"
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._file = open(fd, "wb", buffering=BUFFER_BYTES)  # noqa: SIM115  it outlives this call
+        except OSError as error:
+            self._fail(error)
+            return
+        self.path = path
+        self._sizes[path] = 0
+
+    def write(self, data: bytes) -> None:
+        """Add *data* to the latest output."""
+        if self._file is None or self.path is None:
+            return
+        if not self._make_room(len(data)):
+            self.problem = f"the file has only the first {self._sizes[self.path]} bytes of it"
+            self._close()
+            return
+        try:
+            self._file.write(data)
+        except OSError as error:
+            self._fail(error)
+        else:
+            self._sizes[self.path] += len(data)
+
+    def flush(self) -> None:
+        """Let whoever is told the path find everything."""
+        if self._file is not None:
+            try:
+                self._file.flush()
+            except OSError as error:
+                self._fail(error)
+
+    def close(self) -> None:
+        """Remove what is not to be kept. Idempotent."""
+        self._close()
+        if self._removal is not None:
+            self._removal()
+
+    def _home(self) -> Path:
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+            self._removal = weakref.finalize(self, _remove, self._directory, os.getpid())
+        elif self._kept:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        return self._directory
+
+    def _make_room(self, size: int) -> bool:
+        """Remove older outputs until *size* more bytes are within the budget; tell whether they are."""
+        while sum(self._sizes.values()) + size > self._most_bytes:
+            oldest = next(iter(self._sizes))
+            if oldest == self.path or self._kept:
+                return False
+            del self._sizes[oldest]
+            oldest.unlink(missing_ok=True)
+        return True
+
+    def _fail(self, error: OSError) -> None:
+        self.problem = f"the whole of it could not be kept: {quote(error.strerror or str(error))}"
+        self.path = None
+        self._close()
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.close()
+            except OSError as error:
+                self._fail(error)
+
+
+def _remove(directory: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked copy of the host must not take the files of its original
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,143 @@
+"""How a worker is named, and which Python is meant if none is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from plughost.errors import ManifestError
+from plughost.manifest.binding import Binding, Environment, Limits
+from plughost.manifest.sideband_binding import WORKER, bind, find_python, limits_of
+from plughost.manifest.sideband_limits import LINE_BYTES, SidebandLimits
+
+
+def program(path: Path, mode: int = 0o755) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(mode)
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home/project/deep").mkdir(parents=True)
+    return tmp_path / "home"
+
+
+def found(home: Path, cwd: str = "project/deep", **variables: str) -> Path:
+    return find_python(home / cwd, None, {"HOME": str(home), "PATH": "/nowhere", **variables})
+
+
+def test_the_nearest_virtual_environment_is_meant(home: Path) -> None:
+    far = program(home / ".venv/bin/python")
+    assert found(home) == far
+    near = program(home / "project/.venv/bin/python3")
+    assert found(home) == near
+    nearest = program(home / "project/deep/.venv/bin/python")
+    assert found(home) == nearest
+
+
+def test_nobody_looks_above_the_home_directory(home: Path) -> None:
+    program(home.parent / ".venv/bin/python")
+    assert found(home) == Path(sys.executable)
+
+
+def test_outside_of_the_home_directory_all_that_is_above_is_looked_at(home: Path) -> None:
+    above = program(home.parent / ".venv/bin/python")
+    assert find_python(home / "project", None, {"HOME": "/elsewhere", "PATH": ""}) == above
+
+
+def test_what_cannot_be_run_is_passed_over(home: Path) -> None:
+    far = program(home / ".venv/bin/python")
+    program(home / "project/.venv/bin/python", 0o644)
+    broken = home / "project/deep/.venv/bin/python"
+    broken.parent.mkdir(parents=True)
+    broken.symlink_to("/nowhere/python")
+    (home / "project/.venv/bin/python3").mkdir()
+    assert found(home) == far
+
+
+def test_then_comes_the_path_and_then_this_interpreter(home: Path) -> None:
+    usual = program(home.parent / "bin/python3")
+    assert found(home, PATH=str(usual.parent)) == usual
+    assert found(home) == Path(sys.executable)
+
+
+def test_a_link_is_kept_because_a_virtual_environment_is_one(home: Path) -> None:
+    link = home / ".venv/bin/python"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(sys.executable)
+    assert found(home) == link
+
+
+def test_a_name_is_a_file_an_environment_or_a_program_on_the_path(home: Path) -> None:
+    python = program(home / "env/bin/python")
+    variables = {"PATH": str(python.parent)}
+    assert find_python(home, "env", variables) == python
+    assert find_python(home, "./env/bin/python", variables) == python
+    assert find_python(home, python, variables) == python
+    assert find_python(home / "project", "python", variables) == python
+
+
+@pytest.mark.parametrize("name", ["", "\0", "nowhere", "./nowhere", "project", "text"])
+def test_a_name_that_is_no_interpreter_is_refused(home: Path, name: str) -> None:
+    program(home / "text", 0o644)
+    program(home / ".venv/bin/python")  # is not taken instead
+    with pytest.raises(ManifestError):
+        find_python(home, name, {"PATH": "/nowhere"})
+
+
+def test_the_worker_of_an_interpreter_is_the_one_that_comes_with_us(tmp_path: Path) -> None:
+    binding = bind(sys.executable, name="mine", cwd=tmp_path)
+    assert binding.command == (sys.executable, WORKER)
+    assert os.path.isfile(WORKER)
+    assert (binding.name, binding.contract, binding.cwd) == ("mine", "sideband", tmp_path)
+    assert "HOME" in binding.environment.inherit
+
+
+def test_a_command_is_taken_as_it_is(tmp_path: Path) -> None:
+    environment = Environment(inherit=())
+    binding = bind(["./worker", "-x"], cwd=tmp_path, environment=environment)
+    assert (binding.command, binding.directory) == (("./worker", "-x"), tmp_path)
+    assert binding.environment is environment
+
+
+@pytest.mark.parametrize("command", [[], [""], [" ", "x"], ["a", 1], ["a\0b"]], ids=range(5))
+def test_a_command_that_is_none_is_refused(command: list[str]) -> None:
+    with pytest.raises(ManifestError):
+        bind(command)
+
+
+def test_a_binding_keeps_its_own_limits_and_gets_those_of_the_contract(tmp_path: Path) -> None:
+    plain = Binding(
+        "w", "sideband", ("worker",), tmp_path, tmp_path, limits=Limits(handshake_s=3.0, memory_mb=99)
+    )
+    limits = limits_of(bind(plain))
+    assert (limits.handshake_s, limits.memory_mb) == (3.0, 99)
+    assert (limits.timeout_s, limits.teardown_s) == (SidebandLimits().timeout_s, SidebandLimits().teardown_s)
+    assert bind(plain, name="other").name == "other"
+
+
+def test_a_binding_of_another_contract_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError):
+        bind(Binding("w", "execute", ("worker",), tmp_path, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"frame_bytes": LINE_BYTES + 1},
+        {"frame_bytes": 0},
+        {"head_chars": 1023},
+        {"images": -1},
+        {"spool_bytes": -1},
+        {"timeout_s": 0},
+    ],
+    ids=lambda wrong: "-".join(wrong),
+)
+def test_limits_that_could_not_work_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ManifestError):
+        bind(sys.executable, limits=SidebandLimits(**wrong))  # type: ignore[arg-type]

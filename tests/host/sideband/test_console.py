@@ -1,0 +1,267 @@
+"""Code to replies: state, order, waiting, timeouts and polls, questions, on both hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+
+import pytest
+
+import plughost
+from plughost.contracts.sideband.items import Image, Prompt, Stream, Text
+from plughost.errors import HostClosed, LocalProtocolError
+from tests.host.sideband.lab import EVERY, PATIENCE_S, Lab
+
+requirement = pytest.mark.requirement
+pytestmark = pytest.mark.thin(EVERY, "sideband-host")
+
+PICTURE = """
+class Picture:
+    def __init__(self, data): self.data = data
+    def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\n" + self.data
+    def __repr__(self): return "a picture"
+"""
+
+
+def test_what_one_request_defines_the_next_one_finds(both: Lab) -> None:
+    desk = both.console()
+    first = desk.run("x = 41")
+    second = desk.run("x + 1")
+    assert (first.state, first.text, first.error) == ("ready", "", False)
+    assert (second.state, second.text, second.request_id, second.generation) == ("ready", "42\n", 2, 1)
+
+
+@requirement("sideband:output:order", "sideband:output:before")
+def test_pictures_stand_behind_what_was_printed_before_them_and_in_order(both: Lab) -> None:
+    desk = both.console()
+    desk.run(PICTURE)
+    asked = desk.run(
+        "import sys\n"
+        "print('before')\n"
+        "sys.displayhook(Picture(b'1'))\n"
+        "sys.displayhook(Picture(b'2'))\n"
+        "input('? ')\n"
+        "sys.displayhook(Picture(b'3'))\n"
+        "print('after', file=sys.stderr)"
+    )
+    assert [item.data[-1:] for item in asked.images] == [b"1", b"2"]
+    assert isinstance(asked.items[0], Text)
+    assert asked.items[0].text.startswith("before\na picture\n")
+    assert isinstance(asked.items[-1], Prompt)
+    rest = desk.answer("")
+    assert [item.data[-1:] for item in rest.images] == [b"3"]
+    errors = [item.text for item in rest.items if isinstance(item, Text) and item.stream is Stream.STDERR]
+    assert errors == ["after\n"]
+    shown = [item for item in (*asked.items, *rest.items) if isinstance(item, Text | Image | Prompt)]
+    assert {item.request_id for item in shown} == {asked.request_id}
+
+
+def test_an_error_is_shown_and_said_and_the_session_goes_on(both: Lab) -> None:
+    desk = both.console()
+    reply = desk.run("x = 1\n1 / 0")
+    assert reply.error
+    assert "ZeroDivisionError" in reply.text
+    assert desk.run("x").text == "1\n"
+
+
+@requirement("sideband:request:pending")
+def test_a_timeout_leaves_the_request_pending_and_a_poll_brings_the_rest(both: Lab) -> None:
+    desk = both.console()
+    reply = desk.begin("print('first', flush=True); line = input('go? '); print('second')")
+    waiting = desk.poll()
+    assert (waiting.state, waiting.prompt) == ("waiting for stdin", "go? ")
+    assert reply.text + waiting.text == "first\n"
+    assert desk.answer("yes").text == "second\n"
+
+
+def test_a_reply_that_is_not_waited_for_says_running_and_polls_say_when_it_is_over(both: Lab) -> None:
+    desk = both.console()
+    desk.begin_until(
+        "import time\nprint('here', flush=True)\nwhile not hasattr(time, 'stop'): time.sleep(.01)", "here"
+    )
+    running = desk.poll(0)
+    assert (running.state, running.request_id, running.error) == ("running", 1, False)
+    desk.interrupt()
+    over = desk.poll()
+    assert (over.state, over.request_id, over.error) == ("ready", 1, True)
+    nothing = desk.poll()
+    assert (nothing.state, nothing.request_id, nothing.items, nothing.error) == ("ready", None, (), False)
+
+
+@requirement("sideband:request:busy")
+def test_input_while_a_request_runs_is_refused_and_nothing_of_it_runs(both: Lab) -> None:
+    desk = both.console()
+    desk.begin_until("print('here', flush=True)\nwhile True: pass", "here")
+    with pytest.raises(LocalProtocolError):
+        desk.run("x = 'sneaked in'")
+    with pytest.raises(LocalProtocolError):
+        desk.answer("nobody asked")
+    desk.interrupt()
+    desk.poll()
+    assert "NameError" in desk.run("x").text
+
+
+def test_a_question_is_told_with_its_prompt_and_code_is_no_answer_to_it(both: Lab) -> None:
+    desk = both.console()
+    asked = desk.run("a = input('first? ')\nb = input('second? ')\nprint(a, b)")
+    assert (asked.state, asked.prompt) == ("waiting for stdin", "first? ")
+    assert asked.items[-1] == Prompt("first? ", asked.request_id)
+    with pytest.raises(LocalProtocolError):
+        desk.run("1 + 1")
+    again = desk.answer("one")
+    assert (again.state, again.prompt, again.request_id) == (
+        "waiting for stdin",
+        "second? ",
+        asked.request_id,
+    )
+    done = desk.answer("two\n")
+    assert (done.state, done.text, done.prompt) == ("ready", "one two\n", "")
+
+
+def test_an_answer_that_nobody_waits_for_is_refused(both: Lab) -> None:
+    desk = both.console()
+    with pytest.raises(LocalProtocolError):
+        desk.answer("42")
+
+
+@requirement("sideband:output:background")
+def test_what_is_printed_after_the_end_is_shown_later_as_nobodys(both: Lab) -> None:
+    desk = both.console()
+    go = both.pipe()
+    desk.run(
+        "import threading\n"
+        f"act = lambda: (open({str(go)!r}).read(), print('late', flush=True))\n"
+        "threading.Thread(target=act, daemon=True).start()"
+    )
+    go.write_text("go")
+    shown = []
+    while not shown:
+        shown = [item for item in desk.poll(0).items if isinstance(item, Text)]
+    assert shown == [Text(Stream.STDOUT, "late\n", None)]
+    assert desk.run("'next'").text == "'next'\n"
+
+
+def test_five_hundred_requests_back_to_back_are_each_answered_by_their_own(both: Lab) -> None:
+    desk = both.console()
+    for number in range(500):
+        reply = desk.run(f"print({number})")
+        assert (reply.text, reply.request_id) == (f"{number}\n", number + 1)
+
+
+def test_a_program_of_megabytes_is_run_whole(both: Lab) -> None:
+    desk = both.console()
+    assert desk.run(f"len('{'é' * 3_000_000}')").text == "3000000\n"
+
+
+def test_a_program_that_does_not_fit_a_line_is_refused(both: Lab) -> None:
+    desk = both.console(frame_bytes=100_000)
+    with pytest.raises(LocalProtocolError):
+        desk.run("#" * 100_000)
+    assert desk.run("1").request_id == 1
+
+
+@pytest.mark.parametrize("worker", ["threads", "loop"])
+async def test_output_is_read_while_nobody_waits(lab: Lab, worker: str) -> None:
+    pipe = lab.pipe()
+    code = f"print('z' * 10_000_000, flush=True); open({str(pipe)!r}, 'w').close()"
+
+    async def until_printed() -> None:
+        await asyncio.wait_for(asyncio.to_thread(lambda: pipe.open("rb").close()), PATIENCE_S)
+
+    if worker == "threads":
+        desk = lab.console()
+        desk.begin(code)
+        await until_printed()
+        shown = [desk.poll()]
+        while shown[-1].state != "ready":
+            shown.append(desk.poll())
+    else:
+        async with plughost.Host() as host:
+            console = await host.console(sys.executable)
+            await console.run(code, 0)
+            await until_printed()
+            shown = [await console.poll(PATIENCE_S)]
+    assert shown[-1].state == "ready"
+
+
+def test_consoles_of_one_host_know_nothing_of_each_other(both: Lab) -> None:
+    first, second = both.console(name="first"), both.console()
+    first.run("x = 'first'")
+    second.run("x = 'second'")
+    assert first.run("x").text == "'first'\n"
+    assert first.console.name == "first"
+    assert second.console.name == "console"
+    assert both.console().console.name == "console-2"
+    with pytest.raises(LocalProtocolError):
+        both.console(name="first")
+    first.close()
+    assert both.console(name="first").run("1").text == "1\n"
+
+
+def test_a_closed_console_is_closed(both: Lab) -> None:
+    desk = both.console()
+    desk.close()
+    desk.close()
+    for call in (lambda: desk.run("1"), desk.poll, desk.interrupt, desk.restart, lambda: desk.answer("")):
+        with pytest.raises(HostClosed):
+            call()
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf"), 86_401, True, "1"], ids=str)
+def test_a_wait_that_is_none_is_refused(lab: Lab, timeout: object) -> None:
+    desk = lab.console()
+    for call in (desk.run, desk.answer):
+        with pytest.raises(LocalProtocolError):
+            call("1", timeout)  # type: ignore[arg-type]
+    with pytest.raises(LocalProtocolError):
+        desk.poll(timeout)  # type: ignore[arg-type]
+    assert desk.run("1").request_id == 1
+
+
+@pytest.mark.parametrize("text", [None, b"1", 1, "\ud800"], ids=["none", "bytes", "number", "surrogate"])
+def test_what_is_no_text_is_refused_and_nothing_is_sent(lab: Lab, text: object) -> None:
+    desk = lab.console()
+    with pytest.raises(LocalProtocolError):
+        desk.run(text)  # type: ignore[arg-type]
+    assert desk.run("1").request_id == 1
+
+
+def test_a_reply_can_be_written_as_json(lab: Lab) -> None:
+    desk = lab.console()
+    desk.run(PICTURE)
+    made = json.loads(json.dumps(desk.run("print(1); Picture(b'x')").to_dict()))
+    assert [item["kind"] for item in made["items"]] == ["text", "image"]
+    assert made["state"] == "ready"
+    asked = json.loads(json.dumps(desk.run("input('?')").to_dict()))
+    assert asked["items"] == [{"kind": "prompt", "prompt": "?", "request_id": 3}]
+
+
+def test_another_thread_can_interrupt_what_one_waits_for(lab: Lab) -> None:
+    desk = lab.console()
+    replies = []
+    thread = threading.Thread(
+        target=lambda: replies.append(desk.run("print('here', flush=True)\nwhile True: pass"))
+    )
+    thread.start()
+    while (outcome := desk.interrupt()) == "idle":  # it has not begun
+        pass
+    thread.join(PATIENCE_S)
+    assert outcome == "delivered"
+    assert [(reply.state, reply.error) for reply in replies] == [("ready", True)]
+
+
+def test_one_who_waits_a_moment_is_not_held_up_by_one_who_waits_long(lab: Lab) -> None:
+    desk, other = lab.console(), lab.foreign("deaf", "ids", teardown_s=0.1, terminate_s=0.1)
+    thread = threading.Thread(target=lambda: other.run("sleep", 30.0), daemon=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "excepthook", lambda _: None)  # its console is closed under it
+        thread.start()
+        assert desk.run("1").text == "1\n"
+        while other.interrupt(0.01) == "idle":
+            pass
+        assert other.interrupt(0.01) == "unanswered"
+        other.close()
+        thread.join(PATIENCE_S)
+    assert not thread.is_alive()

@@ -1,0 +1,145 @@
+"""Output that is larger than a reply: head and tail in the reply, the whole in a file, and never in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plughost.contracts.sideband.items import Omitted, Text
+from plughost.host.sideband.spool import Spool
+from tests.host.sideband.lab import EVERY, Lab, resident_kib
+
+pytestmark = pytest.mark.thin(EVERY, "sideband-host")
+MEMORY_KIB = 65_536  # that a reply of any size may cost: both ends of its text, read and joined
+SMALL = {"head_chars": 2_000, "tail_chars": 2_000}
+
+
+def test_a_reply_that_fits_needs_no_file(both: Lab) -> None:
+    reply = both.console(**SMALL).run("print('x' * 1000)")
+    assert reply.full_output is None
+    assert reply.text == "x" * 1000 + "\n"
+
+
+def test_a_reply_that_does_not_fit_has_head_and_tail_and_names_a_file_with_all_of_it(both: Lab) -> None:
+    desk = both.console(**SMALL)
+    reply = desk.run("for number in range(10_000): print(number)")
+    whole = "".join(f"{number}\n" for number in range(10_000))
+    head, gap, tail = reply.items
+    assert isinstance(head, Text)
+    assert isinstance(gap, Omitted)
+    assert isinstance(tail, Text)
+    assert gap.spooled
+    assert len(head.text) + gap.chars + len(tail.text) == len(whole)
+    assert whole.startswith(head.text)
+    assert whole.endswith(tail.text)
+    assert reply.full_output is not None
+    assert reply.full_output.read_text() == whole
+    assert reply.full_output.stat().st_mode & 0o077 == 0
+    assert reply.full_output.parent.stat().st_mode & 0o077 == 0
+    assert desk.run("1").full_output is None
+    desk.close()
+    assert not reply.full_output.parent.exists()
+
+
+def test_the_file_goes_on_over_polls_and_the_next_large_output_has_its_own(both: Lab) -> None:
+    desk = both.console(**SMALL)
+    first = desk.run("print('a' * 5000); input('? '); print('b' * 5000)")
+    rest = desk.answer("")
+    assert first.full_output == rest.full_output
+    assert first.full_output is not None
+    assert first.full_output.read_text() == "a" * 5000 + "\n" + "b" * 5000 + "\n"
+    other = desk.run("print('c' * 5000)").full_output
+    assert other is not None
+    assert other != first.full_output
+    assert other.read_text() == "c" * 5000 + "\n"
+
+
+def test_what_a_dead_worker_printed_is_whole_in_its_file(both: Lab) -> None:
+    desk = both.console(**SMALL)
+    reply = desk.run("import os; print('d' * 5000, flush=True); os._exit(1)")
+    assert reply.state == "ended"
+    assert reply.full_output is not None
+    assert reply.full_output.read_text() == "d" * 5000 + "\n"
+
+
+def test_files_in_a_directory_of_the_users_are_kept(both: Lab, tmp_path: Path) -> None:
+    desk = both.console(output_directory=tmp_path / "outputs", **SMALL)
+    reply = desk.run("print('e' * 5000)")
+    desk.close()
+    assert reply.full_output is not None
+    assert reply.full_output.parent == tmp_path / "outputs"
+    assert reply.full_output.read_text() == "e" * 5000 + "\n"
+
+
+def test_a_file_that_cannot_be_kept_is_said_and_costs_nothing_else(both: Lab, tmp_path: Path) -> None:
+    (tmp_path / "outputs").write_text("in the way")
+    desk = both.console(output_directory=tmp_path / "outputs", **SMALL)
+    reply = desk.run("print('f' * 5000)")
+    assert reply.full_output is None
+    assert reply.notices
+    assert not any(item.spooled for item in reply.items if isinstance(item, Omitted))
+    assert desk.run("1").text == "1\n"
+
+
+@pytest.mark.parametrize(("room", "whole"), [(99, False), (100, True), (101, True)], ids=["99", "100", "101"])
+def test_a_file_grows_up_to_its_budget_and_says_when_it_is_cut(
+    tmp_path: Path, room: int, whole: bool
+) -> None:
+    spool = Spool(room, tmp_path)
+    spool.begin()
+    for _ in range(10):
+        spool.write(b"x" * 10)
+    spool.flush()
+    assert spool.path is not None
+    assert spool.path.stat().st_size == (100 if whole else 90)
+    assert (spool.problem is None) is whole
+    spool.close()
+
+
+def test_older_files_make_room_for_the_latest() -> None:
+    spool = Spool(25)
+    paths = []
+    for _ in range(4):
+        spool.begin()
+        spool.write(b"x" * 10)
+        paths.append(spool.path)
+    assert [path.exists() for path in paths if path] == [False, False, True, True]
+    spool.close()
+    assert not any(path.exists() for path in paths if path)
+
+
+def test_pictures_are_bounded(lab: Lab) -> None:
+    desk = lab.console(images=2, image_bytes=100_000)
+    reply = desk.run(
+        "import sys\n"
+        "class P:\n"
+        "    def __init__(self, size): self.size = size\n"
+        "    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n' + bytes([self.size % 256]) * self.size\n"
+        "    def __repr__(self): return ''\n"
+        "for size in (1, 2, 3, 4, 200_000): sys.displayhook(P(size))"
+    )
+    assert len(reply.images) == 2
+    (gap,) = [item for item in reply.items if isinstance(item, Omitted)]
+    assert gap.images == 3
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "amount", [10**8, pytest.param(10**9, marks=pytest.mark.long)], ids=["100-MB", "1-GB"]
+)
+def test_a_gigabyte_is_read_as_it_comes_and_kept_on_disk_only(both: Lab, amount: int) -> None:
+    block, count = (b"y" * 63 + b"\n") * 1000, amount // 64_000
+    desk = both.console()
+    desk.run("import os; block = (b'y' * 63 + b'\\n') * 1000")
+    before = resident_kib()
+    reply = desk.run(f"for _ in range({count}): os.write(1, block)", 100)
+    assert reply.state == "ready"
+    assert resident_kib() - before < MEMORY_KIB
+    assert len(reply.text) < 3_000_000
+    assert reply.full_output is not None
+    assert reply.full_output.stat().st_size == count * 64_000
+    with reply.full_output.open("rb") as file:
+        while data := file.read(64_000):
+            assert data == block
+    assert desk.run("1").text == "1\n"
