@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,18 +21,6 @@ IDS = [axis.id for axis in duplex.AXES]
 PATIENT = Patience(init_s=20, call_s=20, exit_s=20, quiet_s=0.02)
 IMPATIENT = Patience(init_s=1.5, call_s=1.5, exit_s=1, quiet_s=0.02)
 ABOUT_LENGTH = "duplex:frame:large"
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
-@pytest.fixture
-def launcher() -> Iterator[LocalLauncher]:
-    launcher = LocalLauncher()
-    yield launcher
-    launcher.close()
 
 
 def staged(tmp_path: Path, fault: str, manifest: str = canaries.MANIFEST) -> Path:

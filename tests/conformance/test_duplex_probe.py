@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,18 +24,6 @@ PATIENT = Patience(init_s=WITHIN, call_s=WITHIN, exit_s=WITHIN, quiet_s=0.02)
 
 Start = Callable[..., DuplexProbe]
 Say = Callable[[bytes], Talk]
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
-@pytest.fixture
-def launcher() -> Iterator[LocalLauncher]:
-    launcher = LocalLauncher()
-    yield launcher
-    launcher.close()
 
 
 def test_frames_come_back_whole_and_in_order(launcher: LocalLauncher, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,18 +30,6 @@ OF_THE_SURFACE = {
     "duplex:cli-dispatch",
     "duplex:chunked-publish",
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
-@pytest.fixture
-def launcher() -> Iterator[LocalLauncher]:
-    launcher = LocalLauncher()
-    yield launcher
-    launcher.close()
 
 
 def command(fault: str) -> tuple[str, ...]:

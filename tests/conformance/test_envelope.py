@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,18 +23,6 @@ CONFINED = [
     False,
     pytest.param(True, marks=pytest.mark.skipif(not landlock.available(), reason="no Landlock")),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
-@pytest.fixture
-def launcher() -> Iterator[LocalLauncher]:
-    launcher = LocalLauncher()
-    yield launcher
-    launcher.close()
 
 
 def canary(fault: str, tmp_path: Path) -> Binding:

@@ -40,11 +40,6 @@ required_variables: [operator]
 """
 
 
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
 def write(tmp_path: Path, *, version: str = "1.0") -> Path:
     directory = tmp_path / "picky"
     directory.mkdir()

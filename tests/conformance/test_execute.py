@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,18 +16,6 @@ from plughost.manifest.binding import Binding, Limits
 from plughost.process.local import LocalLauncher
 
 PLUGIN_SIDE = [each.id for each in requirements("execute").values() if each.side == "plugin"]
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
-@pytest.fixture
-def launcher() -> Iterator[LocalLauncher]:
-    launcher = LocalLauncher()
-    yield launcher
-    launcher.close()
 
 
 def canary(fault: str, tmp_path: Path) -> Binding:

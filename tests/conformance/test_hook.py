@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,18 +25,6 @@ ABOUT_LENGTH = ("hook:frame:limit", "hook:frame:large-request")
 QUIET_S = 0.05
 PATIENT = Limits(handshake_s=20, timeout_s=20, teardown_s=20)
 IMPATIENT = Limits(handshake_s=2, timeout_s=2, teardown_s=0.5)
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
-@pytest.fixture
-def launcher() -> Iterator[LocalLauncher]:
-    launcher = LocalLauncher()
-    yield launcher
-    launcher.close()
 
 
 def canary(fault: str, tmp_path: Path) -> Binding:

@@ -14,11 +14,6 @@ from plughost.manifest.binding import Binding
 from plughost.testkit import assert_conforms
 
 
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
 def canary(fault: str) -> Binding:
     return bindings.of_command("hook", [sys.executable, "-E", "-s", "-B", str(canaries.PROGRAM), fault])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -17,18 +17,6 @@ LIMIT = 16
 WITHIN = 10.0  # seconds; an upper bound that is never reached
 
 Echo = Callable[..., AbstractContextManager[FrameProbe]]
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks(leak_check: None) -> None:
-    pass
-
-
-@pytest.fixture
-def launcher() -> Iterator[LocalLauncher]:
-    launcher = LocalLauncher()
-    yield launcher
-    launcher.close()
 
 
 @pytest.fixture

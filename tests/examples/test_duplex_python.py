@@ -66,7 +66,7 @@ def burndown(load: Load) -> duplex.Plugin:
 
 
 def answer(
-    day: str = "2026-01-05", *, cwd: str = "/work/shop", model: Any = "m", **usage: Any
+    day: str = "2026-01-05", *, cwd: str = "/home/sample/shop", model: Any = "m", **usage: Any
 ) -> dict[str, Any]:
     tokens = {"input_tokens": 10, "output_tokens": 1, **usage}
     return {"timestamp": f"{day}T12:00:00Z", "cwd": cwd, "message": {"model": model, "usage": tokens}}
@@ -280,7 +280,7 @@ def test_logs_of_codex_take_project_and_model_from_the_lines_before(reader: dupl
         return {"timestamp": "2026-01-05T12:00:00Z", "payload": {"type": "token_count", "info": info}}
 
     content = log(
-        {"payload": {"cwd": "/work/shop"}},
+        {"payload": {"cwd": "/home/sample/shop"}},
         {"payload": {"model": "m1"}},
         count(input_tokens=10, cached_input_tokens=4, output_tokens=2),
         {"payload": {"model": "m2"}},

@@ -13,17 +13,15 @@ from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import CliDispatchResult, RenderResult
 from ...errors import HostClosed, LocalProtocolError
-from ...manifest.duplex_binding import DuplexBinding
-from ...manifest.duplex_manifest import DuplexManifest
 from ...manifest.duplex_registry import Rejection
 from ...manifest.duplex_routes import Routes
 from ...process.link import Link, Watcher
-from ...supervision.states import State
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from .deliveries import Snapshot
 from .fleet import Fleet
 from .ground import nothing_is_due
+from .handle import PluginHandle
 from .member import Member
 from .options import FleetPlan
 from .status import Status
@@ -226,28 +224,12 @@ class AsyncFleet:
         return Ticket(ask, over), future
 
 
-class AsyncDuplexPlugin:
+class AsyncDuplexPlugin(PluginHandle):
     """A plugin of a fleet. Its processes come and go; this stays."""
 
     def __init__(self, fleet: AsyncFleet, member: Member) -> None:
+        super().__init__(member)
         self._fleet = fleet
-        self._member = member
-
-    @property
-    def name(self) -> str:
-        return self._member.name
-
-    @property
-    def binding(self) -> DuplexBinding:
-        return self._member.binding
-
-    @property
-    def manifest(self) -> DuplexManifest:
-        return self._member.binding.manifest
-
-    @property
-    def state(self) -> State:
-        return self._member.lifecycle.state
 
     @property
     def status(self) -> Status:

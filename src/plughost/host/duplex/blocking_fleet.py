@@ -15,15 +15,13 @@ from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import CliDispatchResult, RenderResult
 from ...errors import HostClosed, LocalProtocolError
-from ...manifest.duplex_binding import DuplexBinding
-from ...manifest.duplex_manifest import DuplexManifest
 from ...manifest.duplex_registry import Rejection
 from ...manifest.duplex_routes import Routes
-from ...supervision.states import State
 from ..engine import Engine
 from .crowd import Crowd
 from .deliveries import Snapshot
 from .fleet import Fleet
+from .handle import PluginHandle
 from .member import Member
 from .options import FleetPlan
 from .status import Status
@@ -185,28 +183,12 @@ class BlockingFleet:
             return member.status
 
 
-class BlockingDuplexPlugin:
+class BlockingDuplexPlugin(PluginHandle):
     """A plugin of a fleet. Its processes come and go; this stays."""
 
     def __init__(self, fleet: BlockingFleet, member: Member) -> None:
+        super().__init__(member)
         self._fleet = fleet
-        self._member = member
-
-    @property
-    def name(self) -> str:
-        return self._member.name
-
-    @property
-    def binding(self) -> DuplexBinding:
-        return self._member.binding
-
-    @property
-    def manifest(self) -> DuplexManifest:
-        return self._member.binding.manifest
-
-    @property
-    def state(self) -> State:
-        return self._member.lifecycle.state
 
     @property
     def status(self) -> Status:
