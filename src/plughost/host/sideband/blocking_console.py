@@ -12,10 +12,10 @@ from ...contracts.base import Rung
 from ...contracts.sideband.messages import BackendInfo
 from ...errors import HostClosed, LocalProtocolError
 from ...manifest.binding import Binding
+from ..deferral import Deferral
 from ..duplex.crowd import Crowd
 from ..engine import Engine
 from .console import Console
-from .deferral import Deferral
 from .options import ConsolePlan
 from .reply import Interruption, Reply
 from .steps import Flow, Wait

@@ -1,7 +1,7 @@
 """A signal in the middle of work -> the same signal when nothing is half done. Touches only SIGINT, and puts it back.
 
-Whoever presses Ctrl-C means the code that runs in the worker. The exception that follows may come between any two
-lines of ours, for instance after input was written and before that was noted; then the console would wait for ever.
+The exception that follows Ctrl-C may come between any two lines of ours, for instance after something was written and
+before that was noted; then nothing would ever be written again.
 """
 
 from __future__ import annotations
