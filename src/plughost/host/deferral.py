@@ -6,6 +6,7 @@ before that was noted; then nothing would ever be written again.
 
 from __future__ import annotations
 
+import importlib
 import signal
 import threading
 from collections.abc import Callable
@@ -13,8 +14,19 @@ from types import FrameType
 from typing import Any, Self
 
 
+try:  # what `signal` wraps: the names that it puts around numbers cost more than all the rest of a call
+    _signal = importlib.import_module("_signal")
+except ImportError:
+    _signal = signal
+_set, _get = _signal.signal, _signal.getsignal
+SIGINT = int(signal.SIGINT)
+
+
 class Deferral:
-    """While it is entered by the main thread, SIGINT waits until it is delivered. *wake* ends a wait."""
+    """While it is entered by the main thread, SIGINT waits until it is delivered, at its end at the latest.
+
+    *wake* ends a wait.
+    """
 
     __slots__ = ("_before", "_wake", "is_pending")
 
@@ -25,21 +37,22 @@ class Deferral:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
-            if callable(before):  # else it is ignored, or ends this process: neither disturbs us
+            before = _get(SIGINT)
+            if callable(before):  # else it is ignored, or ends this process, or is no business of Python's
+                _set(SIGINT, self._note)
                 self._before = before
-                signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+            _set(SIGINT, self._before)
+            self.deliver()
 
     def deliver(self) -> None:
         """Do now what the signal was to do: usually, raise KeyboardInterrupt."""
         if self.is_pending and self._before is not None:
             self.is_pending = False
-            self._before(signal.SIGINT, None)
+            self._before(SIGINT, None)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         del number, frame

@@ -155,6 +155,25 @@ def test_an_interrupt_ends_a_call_and_the_block_ends_the_rest(lab: Lab) -> None:
     assert run(lab, script, then=interrupt) == (0, "0 {'echo': {}}\n")
 
 
+def test_a_handler_that_returns_lets_the_call_go_on_to_its_answer(lab: Lab) -> None:
+    script = """
+        handled = threading.Event()
+        signal.signal(signal.SIGINT, lambda *_: handled.set())
+        with blocking.Host() as host:
+            fleet = host.fleet(sys.argv[1])
+            pids(fleet)
+            threading.Thread(target=lambda: (handled.wait(), fleet["one"].call("do/release", {}))).start()
+            print(fleet["one"].call("do/hold", {"pipe": sys.argv[1] + "/../holding"}))
+    """
+    pipe = lab.pipe("holding")
+
+    def interrupt(process: subprocess.Popen[str]) -> None:
+        os.close(os.open(pipe, os.O_RDONLY))
+        process.send_signal(signal.SIGINT)
+
+    assert run(lab, script, then=interrupt) == (0, "{'late': True}\n")
+
+
 def test_a_signal_handler_may_close_the_host_under_a_call(lab: Lab) -> None:
     script = """
         host = blocking.Host()

@@ -18,9 +18,9 @@ from ...manifest.duplex_routes import Routes
 from ...process.link import Link, Watcher
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
+from ..ground import nothing_is_due
 from .deliveries import Snapshot
 from .fleet import Fleet
-from .ground import nothing_is_due
 from .handle import PluginHandle
 from .member import Member
 from .options import FleetPlan

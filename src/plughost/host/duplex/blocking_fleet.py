@@ -17,9 +17,9 @@ from ...contracts.duplex.messages import CliDispatchResult, RenderResult
 from ...errors import HostClosed, LocalProtocolError
 from ...manifest.duplex_registry import Rejection
 from ...manifest.duplex_routes import Routes
+from ..crowd import Crowd, Interruptible
 from ..deferral import Deferral
 from ..engine import Engine
-from .crowd import Crowd, Goal
 from .deliveries import Snapshot
 from .fleet import Fleet
 from .handle import PluginHandle
@@ -119,21 +119,19 @@ class BlockingFleet:
         """End every process. Idempotent, from any thread; bounded by the bindings' limits."""
         if self._engine.forked:
             return
-        if (
-            self._crowd.is_working_here
-        ):  # in a signal handler or a callback: the work that it interrupted goes on
+        if self._crowd.is_working_here:  # by a callback, or a handler: the work that it interrupted goes on
             self._fleet.close()
             self.abort()
             return
-        with Deferral(self._look_up) as deferral, self._crowd.guard:
-            self._fleet.close()
-            self._crowd.wait(_Answered(self._fleet, deferral))
-            if not self._fleet.is_over:  # Ctrl-C: whoever pressed it does not want to wait
-                self.abort()
-                self._crowd.wait(self._fleet)
-        self._crowd.end()
-        self._forget(self)
-        deferral.deliver()
+        with Deferral(self._crowd.look) as deferral:
+            with self._crowd.guard:
+                self._fleet.close()
+                self._crowd.wait(Interruptible(self._fleet, deferral))
+                if not self._fleet.is_over:  # Ctrl-C: whoever pressed it does not want to wait
+                    self.abort()
+                    self._crowd.wait(self._fleet)
+            self._crowd.end()
+            self._forget(self)
 
     def abort(self) -> None:
         """End every process at once: the thread that works on them notices, and does the rest."""
@@ -144,32 +142,22 @@ class BlockingFleet:
 
     def ask(self, member: Member, ask: Ask | None) -> Any:
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
+        return self._until_over(member, Ticket(ask), self._fleet.ask)
+
+    def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
+        self._until_over(member, Ticket(None), move)
+
+    def _until_over(self, member: Member, ticket: Ticket, begin: Callable[[Member, Ticket], None]) -> Any:
         self._check_may_wait()
-        ticket = Ticket(ask)
         # Ctrl-C must not come between a write and its being noted: it waits until nothing is half done.
-        with Deferral(self._look_up) as deferral, self._crowd.guard:
-            self._fleet.ask(member, ticket)
+        with Deferral(self._crowd.look) as deferral, self._crowd.guard:
+            begin(member, ticket)
             try:
-                self._crowd.wait(_Answered(ticket, deferral))
+                self._crowd.wait_deferring(ticket, deferral)
             except BaseException:
                 member.forget(ticket)
                 raise
-            if not ticket.is_over:
-                member.forget(ticket)
-            deferral.deliver()
             return self._fleet.conclude(member, ticket)
-
-    def _look_up(self) -> None:
-        """Let whoever polls look at what it waits for."""
-        self._crowd.post(_nothing)
-
-    def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
-        self._check_may_wait()
-        ticket = Ticket(None)
-        with self._crowd.guard:
-            move(member, ticket)
-            self._crowd.wait(ticket)
-            self._fleet.conclude(member, ticket)
 
     def _check_ours(self) -> None:
         if self._engine.forked:  # before the guard is taken: perhaps a thread held it that is not here
@@ -194,24 +182,6 @@ class BlockingFleet:
         self._check_ours()
         with self._crowd.guard:
             return member.status
-
-
-class _Answered:
-    """The goal of a caller: what it waits for, or Ctrl-C."""
-
-    __slots__ = ("_deferral", "_goal")
-
-    def __init__(self, goal: Goal, deferral: Deferral) -> None:
-        self._goal = goal
-        self._deferral = deferral
-
-    @property
-    def is_over(self) -> bool:
-        return self._goal.is_over or self._deferral.is_pending
-
-
-def _nothing() -> None:
-    pass
 
 
 class BlockingDuplexPlugin(PluginHandle):

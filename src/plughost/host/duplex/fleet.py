@@ -27,9 +27,9 @@ from ...messages.quoting import listed, quote
 from ...supervision.states import State
 from ..engine import Engine
 from ..events import Event, LaneDropped, Published
+from ..ground import Ground
 from .deliveries import Snapshot
 from .errands import Errands
-from .ground import Ground
 from .member import DuplexLink, Member
 from .options import FleetPlan
 from .services import Services, Surface

@@ -32,8 +32,8 @@ from ...supervision.lifecycle import Lifecycle
 from ...supervision.states import Action, Actions, BeginShutdown, Refuse, RefuseReason, Spawn, State
 from ..engine import BoundLink, Engine
 from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
+from ..ground import Ground
 from . import refusals, restarts, status
-from .ground import Ground
 from .status import Status
 from .surroundings import Surroundings
 from .ticket import Ticket

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Self, TypeVar
 
-from ...contracts.sideband.messages import BackendInfo
 from ...errors import HostClosed, LocalProtocolError
-from ...manifest.binding import Binding
 from ...process.link import Link, Watcher
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from .console import Console
+from .handle import ConsoleHandle
 from .options import ConsolePlan
 from .reply import Interruption, Reply
 from .steps import Flow, Wait
@@ -34,7 +33,7 @@ class _LoopGround:
         self._driver.adopt(link, lambda: None, attend)
 
 
-class AsyncConsole:
+class AsyncConsole(ConsoleHandle):
     """A session of somebody's work: code to replies. By way of `Host.console`.
 
     Leaving its `async with`, `close`, or closing the host ends the worker.
@@ -60,30 +59,6 @@ class AsyncConsole:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    @property
-    def name(self) -> str:
-        return self._console.plan.name
-
-    @property
-    def binding(self) -> Binding:
-        return self._console.plan.binding
-
-    @property
-    def generation(self) -> int:
-        """How many workers were started so far."""
-        return self._console.generation
-
-    @property
-    def backend(self) -> BackendInfo | None:
-        """Who the latest worker says it is."""
-        return self._console.backend
-
-    @property
-    def pid(self) -> int | None:
-        """The process id of the worker, None while there is none."""
-        worker = self._console.worker
-        return None if worker is None else worker.link.process.pid
 
     async def start(self) -> None:
         """Start a worker if there is none. Raises PluginFailure."""

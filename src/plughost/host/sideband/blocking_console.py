@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import Self, TypeVar
 
 from ...contracts.base import Rung
-from ...contracts.sideband.messages import BackendInfo
 from ...errors import HostClosed, LocalProtocolError
-from ...manifest.binding import Binding
+from ..crowd import Crowd
 from ..deferral import Deferral
-from ..duplex.crowd import Crowd
 from ..engine import Engine
 from .console import Console
+from .handle import ConsoleHandle
 from .options import ConsolePlan
 from .reply import Interruption, Reply
 from .steps import Flow, Wait
@@ -26,12 +25,11 @@ T = TypeVar("T")
 
 
 class _Goal:
-    """That something is *reached*, or it is *until*, or a signal has come."""
+    """That something is *reached*, or it is *until*."""
 
-    __slots__ = ("_clock", "_deferral", "_reached", "until")
+    __slots__ = ("_clock", "_reached", "until")
 
-    def __init__(self, wait: Wait, clock: Callable[[], float], deferral: Deferral) -> None:
-        self._deferral = deferral
+    def __init__(self, wait: Wait, clock: Callable[[], float]) -> None:
         self._reached = wait.reached
         self._clock = clock
         self.until = None if wait.seconds is None else clock() + max(wait.seconds, LOOK_S)
@@ -39,10 +37,10 @@ class _Goal:
     @property
     def is_over(self) -> bool:
         late = self.until is not None and self._clock() >= self.until
-        return late or self._deferral.is_pending or self._reached()
+        return late or self._reached()
 
 
-class BlockingConsole:
+class BlockingConsole(ConsoleHandle):
     """A session of somebody's work: code to replies. By way of `Host.console`.
 
     Leaving its `with`, `close`, or closing the host ends the worker.
@@ -68,30 +66,6 @@ class BlockingConsole:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def name(self) -> str:
-        return self._console.plan.name
-
-    @property
-    def binding(self) -> Binding:
-        return self._console.plan.binding
-
-    @property
-    def generation(self) -> int:
-        """How many workers were started so far."""
-        return self._console.generation
-
-    @property
-    def backend(self) -> BackendInfo | None:
-        """Who the latest worker says it is."""
-        return self._console.backend
-
-    @property
-    def pid(self) -> int | None:
-        """The process id of the worker, None while there is none."""
-        worker = self._console.worker
-        return None if worker is None else worker.link.process.pid
 
     def start(self) -> None:
         """Start a worker if there is none. Raises PluginFailure."""
@@ -158,7 +132,7 @@ class BlockingConsole:
             raise LocalProtocolError(
                 "a callback of the host may not wait for a worker: do it on another thread"
             )
-        with Deferral(lambda: self._crowd.post(_look)) as deferral, self._crowd.guard:
+        with Deferral(self._crowd.look) as deferral, self._crowd.guard:
             try:
                 wait = next(flow)
                 while True:
@@ -171,7 +145,7 @@ class BlockingConsole:
             except StopIteration as end:
                 result: T = end.value
                 try:
-                    self._deliver(deferral)
+                    self._crowd.deliver(deferral)
                 except BaseException:
                     if isinstance(result, Reply):
                         self._console.give_back(result)
@@ -179,28 +153,14 @@ class BlockingConsole:
                 return result
 
     def _wait(self, wait: Wait, deferral: Deferral) -> None:
-        goal = _Goal(wait, self._engine.clock, deferral)
+        goal = _Goal(wait, self._engine.clock)
         if goal.until is not None:
             self._alarms.set(goal.until)
         try:
-            self._crowd.wait(goal)
-            while deferral.is_pending:
-                self._deliver(deferral)
-                self._crowd.wait(goal)
+            self._crowd.wait_deferring(goal, deferral)
         finally:
             if goal.until is not None:
                 self._alarms.drop(goal.until)
-
-    def _deliver(self, deferral: Deferral) -> None:
-        self._crowd.guard.release()  # a handler may use the console
-        try:
-            deferral.deliver()
-        finally:
-            self._crowd.guard.acquire()
-
-
-def _look() -> None:
-    """Do nothing: whoever waits looks again whether it has to."""
 
 
 class _Alarms:

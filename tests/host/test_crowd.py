@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plughost.host.duplex.crowd import IDLE_LOOK_S, REST_S, Crowd
+from plughost.host.crowd import IDLE_LOOK_S, REST_S, Crowd
 
 NOW = 1000.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ...process.link import Link, Watcher
+from ..process.link import Link, Watcher
 
 
 class Ground(Protocol):

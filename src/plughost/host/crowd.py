@@ -19,8 +19,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ...errors import HostClosed
-from ...process.link import Link, Watcher
+from ..errors import HostClosed
+from ..process.link import Link, Watcher
+from .deferral import Deferral
 from .ground import nothing_is_due
 
 FOR_EVER = float("inf")
@@ -63,6 +64,24 @@ class Goal(Protocol):
 
     @property
     def is_over(self) -> bool: ...
+
+
+class Interruptible:
+    """A goal that is over as well when a signal has come."""
+
+    __slots__ = ("_deferral", "_goal")
+
+    def __init__(self, goal: Goal, deferral: Deferral) -> None:
+        self._goal = goal
+        self._deferral = deferral
+
+    @property
+    def is_over(self) -> bool:
+        return self._deferral.is_pending or self._goal.is_over
+
+
+def _nothing() -> None:
+    """Do nothing: who waits looks again whether it has to."""
 
 
 class _UntilCalled:
@@ -186,6 +205,26 @@ class Crowd:
                 self._lead(me, goal)
             else:
                 self._follow(goal)
+
+    def wait_deferring(self, goal: Goal, deferral: Deferral) -> None:
+        """Like `wait`; a signal that *deferral* holds is delivered in between, when nothing is half done."""
+        patient = Interruptible(goal, deferral)
+        self.wait(patient)
+        while deferral.is_pending:
+            self.deliver(deferral)
+            self.wait(patient)
+
+    def deliver(self, deferral: Deferral) -> None:
+        """Deliver what *deferral* holds. The guard is given up meanwhile: a handler may use the host."""
+        self.guard.release()
+        try:
+            deferral.deliver()
+        finally:
+            self.guard.acquire()
+
+    def look(self) -> None:
+        """Let whoever polls look at what it waits for. For a signal's handler, and for any thread."""
+        self.post(_nothing)
 
     def end(self) -> None:
         """Let go of everything. No link may be left."""
