@@ -65,8 +65,25 @@ def _encoder() -> Callable[[Any], str]:
     if _encode is None:
         import json
 
-        _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+        _encode = _quick(json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     return _encode
+
+
+def _quick(encoder: Any) -> Callable[[Any], str]:
+    """Return the `encode` of *encoder* with the part in C made once, and not for every value. Circles are too deep."""
+    from json import encoder as parts
+
+    make: Any = getattr(parts, "c_make_encoder", None)
+    if make is None:  # an interpreter without it
+        plain: Callable[[Any], str] = encoder.encode
+        return plain
+    write = make(None, encoder.default, parts.encode_basestring, None, ":", ",", False, False, False)
+    join = "".join
+
+    def encode(value: Any) -> str:
+        return join(write(value, 0))
+
+    return encode
 
 
 class Declined(Exception):

@@ -16,7 +16,7 @@ import os
 import select
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from ..errors import HostClosed
@@ -66,18 +66,18 @@ class Goal(Protocol):
     def is_over(self) -> bool: ...
 
 
-class Interruptible:
-    """A goal that is over as well when a signal has come."""
-
-    __slots__ = ("_deferral", "_goal")
-
-    def __init__(self, goal: Goal, deferral: Deferral) -> None:
-        self._goal = goal
-        self._deferral = deferral
+class Pending(Protocol):
+    """Whether a signal has come, for which a wait is to be broken off."""
 
     @property
-    def is_over(self) -> bool:
-        return self._deferral.is_pending or self._goal.is_over
+    def is_pending(self) -> bool: ...
+
+
+class _NoSignal:
+    is_pending = False
+
+
+_NO_SIGNAL = _NoSignal()
 
 
 def _nothing() -> None:
@@ -87,7 +87,7 @@ def _nothing() -> None:
 class _UntilCalled:
     """The goal of the keeper: that somebody else wants to work."""
 
-    def __init__(self, followers: dict[threading.Condition, Goal], over: Callable[[], bool]) -> None:
+    def __init__(self, followers: Collection[object], over: Callable[[], bool]) -> None:
         self._followers = followers
         self._over = over
 
@@ -101,7 +101,8 @@ class Crowd:
 
     def __init__(self, clock: Callable[[], float], over: Callable[[], bool]) -> None:
         self.guard = threading.RLock()
-        self._is_mine: Callable[[], bool] = self.guard._is_owned  # type: ignore[attr-defined]  # as Condition does
+        # Whether this very thread is at work already, and calls us from there: from a callback, or a signal handler.
+        self.is_working_here: Callable[[], bool] = self.guard._is_owned  # type: ignore[attr-defined]  # as Condition does
         self.tick: Callable[[float], None] = nothing_is_due
         self._clock = clock
         self._over = over
@@ -122,7 +123,7 @@ class Crowd:
         self._poller.register(self._bell, _READ)
         self._leader: int | None = None
         self._polling = False
-        self._followers: dict[threading.Condition, Goal] = {}
+        self._followers: dict[threading.Condition, tuple[Goal, Pending]] = {}
         self._keeper: threading.Thread | None = None
         self._keeper_leads = False
         self._keeper_may_look = threading.Condition(self.guard)
@@ -192,27 +193,24 @@ class Crowd:
                 self._keeper = threading.Thread(target=self._keep, name="plughost-keeper", daemon=True)
                 self._keeper.start()
 
-    @property
-    def is_working_here(self) -> bool:
-        """Whether this very thread is at work already, and has called us from there: a callback, a signal handler."""
-        return self._is_mine()
+    def wait(self, goal: Goal, signal: Pending = _NO_SIGNAL) -> None:
+        """Work until *goal* is over, or let somebody else work; or until a *signal* has come.
 
-    def wait(self, goal: Goal) -> None:
-        """Work until *goal* is over, or let somebody else work. The guard is held, once. Deadlines bound it."""
-        while not goal.is_over:
+        The guard is held, once. Deadlines bound it.
+        """
+        while not (goal.is_over or signal.is_pending):
             me = threading.get_ident()
-            if self._leader in (None, me):  # a signal handler may have interrupted us
-                self._lead(me, goal)
+            if self._leader is None or self._leader == me:  # a signal handler may have interrupted us
+                self._lead(me, goal, signal)
             else:
-                self._follow(goal)
+                self._follow(goal, signal)
 
     def wait_deferring(self, goal: Goal, deferral: Deferral) -> None:
         """Like `wait`; a signal that *deferral* holds is delivered in between, when nothing is half done."""
-        patient = Interruptible(goal, deferral)
-        self.wait(patient)
+        self.wait(goal, deferral)
         while deferral.is_pending:
             self.deliver(deferral)
-            self.wait(patient)
+            self.wait(goal, deferral)
 
     def deliver(self, deferral: Deferral) -> None:
         """Deliver what *deferral* holds. The guard is given up meanwhile: a handler may use the host."""
@@ -239,29 +237,27 @@ class Crowd:
 
     # Leading and following
 
-    def _lead(self, me: int, goal: Goal) -> None:
+    def _lead(self, me: int, goal: Goal, signal: Pending) -> None:
         before, self._leader = self._leader, me
         began = self._clock()
         try:
-            while not goal.is_over:
+            while not (goal.is_over or signal.is_pending):
                 if self._ended:
                     raise HostClosed("the host is closed")
                 self._step()
         finally:
             self._leader = before
             self._last_led = self._clock()
-            for condition in self._followers:
-                condition.notify()
-                break
-            else:
-                if self._last_led - began > LED_LONG_S:
-                    self._keeper_may_look.notify()
+            if self._followers:
+                next(iter(self._followers)).notify()
+            elif self._last_led - began > LED_LONG_S:
+                self._keeper_may_look.notify()
 
-    def _follow(self, goal: Goal) -> None:
+    def _follow(self, goal: Goal, signal: Pending) -> None:
         if self._keeper_leads:
             self._ring()
         condition = threading.Condition(self.guard)
-        self._followers[condition] = goal
+        self._followers[condition] = goal, signal
         try:
             condition.wait(SIGNAL_S)
         finally:
@@ -281,7 +277,7 @@ class Crowd:
                 else:
                     self._keeper_leads = True
                     try:
-                        self._lead(me, _UntilCalled(self._followers, self._over))
+                        self._lead(me, _UntilCalled(self._followers, self._over), _NO_SIGNAL)
                     except HostClosed:
                         break
                     finally:
@@ -294,9 +290,8 @@ class Crowd:
 
     def _step(self) -> None:
         """Wait for what happens next, the guard given up meanwhile, and deal with it."""
-        wait = (
-            0.0 if self._posted else MOMENT_S if self._changed and self._due == FOR_EVER else self._wait_s()
-        )
+        # What changed just now is not looked at yet, and nothing is so urgent: most answers come at once.
+        wait = 0.0 if self._posted else MOMENT_S if self._changed else self._wait_s()
         self._polling = True
         self.guard.release()
         try:
@@ -312,17 +307,18 @@ class Crowd:
                 self._hear_bell()
         while self._posted:
             self._posted.popleft()()
-        self._pass_time(quiet=not found)
+        now = self._clock()
+        if not found or now - self._looked > MOMENT_S:  # a flood must not keep us from looking
+            self._pass_time(now)
         if self._followers:
-            for condition, goal in self._followers.items():
-                if goal.is_over:
+            for condition, (goal, signal) in self._followers.items():
+                if goal.is_over or signal.is_pending:
                     condition.notify()
 
     def _wait_s(self) -> float:
-        """Return how long nothing is due. What changed just now is not looked at yet: most answers come at once."""
+        """Return how long nothing is due."""
         until = min(self._due, self._fleet_due)
-        wait = SIGNAL_S if until == FOR_EVER else max(0.0, min(SIGNAL_S, until - self._clock()))
-        return min(wait, MOMENT_S) if self._changed else wait
+        return SIGNAL_S if until == FOR_EVER else max(0.0, min(SIGNAL_S, until - self._clock()))
 
     def _look_at_changed(self) -> None:
         for link in self._changed:
@@ -331,13 +327,9 @@ class Crowd:
                 self._due = at
         self._changed.clear()
 
-    def _pass_time(self, *, quiet: bool) -> None:
-        now = self._clock()
-        if self._changed and (
-            quiet or now - self._looked > MOMENT_S
-        ):  # a flood must not keep us from looking
-            self._looked = now
-            self._look_at_changed()
+    def _pass_time(self, now: float) -> None:
+        self._looked = now
+        self._look_at_changed()
         if now >= self._fleet_due:
             self._fleet_due = FOR_EVER
             self.tick(now)

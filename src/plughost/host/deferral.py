@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import importlib
 import signal
-import threading
 from collections.abc import Callable
+from threading import get_ident, main_thread
 from types import FrameType
 from typing import Any, Self
-
 
 try:  # what `signal` wraps: the names that it puts around numbers cost more than all the rest of a call
     _signal = importlib.import_module("_signal")
@@ -36,7 +35,7 @@ class Deferral:
         self._before: Callable[[int, FrameType | None], Any] | None = None
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
+        if get_ident() == main_thread().ident:
             before = _get(SIGINT)
             if callable(before):  # else it is ignored, or ends this process, or is no business of Python's
                 _set(SIGINT, self._note)
@@ -46,7 +45,8 @@ class Deferral:
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
             _set(SIGINT, self._before)
-            self.deliver()
+            if self.is_pending:
+                self.deliver()
 
     def deliver(self) -> None:
         """Do now what the signal was to do: usually, raise KeyboardInterrupt."""

@@ -23,6 +23,22 @@ def encode(body: bytes, limit: int) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
+def cut(data: bytes, at: int, limit: int) -> tuple[int, int] | None:
+    """Return where the body of the frame at *at* begins and ends, if it is of the usual spelling and whole in *data*.
+
+    None says nothing: a decoder has to look more closely.
+    """
+    start = at + len(_USUAL)
+    if not data.startswith(_USUAL, at):
+        return None
+    end = data.find(_BLANK_LINE, start, start + LONGEST_NUMBER + len(_BLANK_LINE))
+    digits = data[start:end] if end >= 0 else b""
+    if not digits.isdigit():
+        return None
+    body, size = end + len(_BLANK_LINE), int(digits)
+    return (body, body + size) if size <= limit and body + size <= len(data) else None
+
+
 class ContentLengthDecoder:
     """Turns bytes into bodies of at most *limit* bytes behind header blocks of at most *header_limit*."""
 
@@ -51,6 +67,14 @@ class ContentLengthDecoder:
     def pending(self) -> int:
         """Bytes received and not yet returned as a frame."""
         return len(self._buffer) + self._header_bytes
+
+    @property
+    def is_between(self) -> bool:
+        """Whether everything received was returned: the next byte is the first of a frame."""
+        if self._size >= 0 or self._header_bytes or self._failure is not None:
+            return False
+        buffer = self._buffer
+        return buffer.at >= len(buffer.data) and buffer.is_empty
 
     @property
     def scanned(self) -> int:
@@ -90,20 +114,13 @@ class ContentLengthDecoder:
     def _cut_out(self) -> bytes | None:
         """Return a frame of the usual spelling that is whole in the run, or None: then look more closely."""
         buffer = self._buffer
-        data, start = buffer.data, buffer.at + len(_USUAL)
-        if not data.startswith(_USUAL, buffer.at):
+        found = cut(buffer.data, buffer.at, self.limit)
+        if found is None or found[0] - buffer.at > self.header_limit:
             return None
-        end = data.find(_BLANK_LINE, start, start + LONGEST_NUMBER + len(_BLANK_LINE))
-        digits = data[start:end] if end >= 0 else b""
-        if not digits.isdigit():
-            return None
-        body = end + len(_BLANK_LINE)
-        size = int(digits)
-        if size > self.limit or body - buffer.at > self.header_limit or body + size > len(data):
-            return None
+        body, end = found
         buffer.scanned += body - buffer.at
-        buffer.at = body + size
-        return data[body : buffer.at]
+        buffer.at = end
+        return buffer.data[body:end]
 
     def _read_header(self) -> bool:
         """Read header lines as far as they go; True once the blank line was seen."""

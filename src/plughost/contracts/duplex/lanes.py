@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ..base import Word
 
 JOINED = 16  # frames that are written at once: what many calls at the same time gain from is gained by then
+SMALL_BYTES = 4_096  # of an answer: as many as may wait of these are not worth being counted
 JOINED_BYTES = 16_384  # of them; one that is longer goes alone, or last
 
 
@@ -65,6 +66,9 @@ class Lanes:
     def __len__(self) -> int:
         return len(self.calls) + len(self.keys) + len(self.replies) + len(self.events)
 
+    def __bool__(self) -> bool:
+        return bool(self.calls or self.keys or self.replies or self.events)
+
     def is_fed(self, events: int, event_bytes: int) -> bool:
         """Tell whether so many events wait, or so many bytes of them."""
         return len(self.events) >= events or self._event_bytes >= event_bytes
@@ -72,6 +76,12 @@ class Lanes:
     def waiting(self, lane: Lane) -> int:
         """Return how many frames wait in *lane*."""
         return len(self.calls if lane is Lane.CALL else self._lane(lane))
+
+    def has_room(self, reply: bytes) -> bool:
+        """Tell whether *reply* has room: not if the plugin leaves too much unread of what it asked for."""
+        if len(reply) <= SMALL_BYTES or not self.replies:
+            return True
+        return sum(len(each.frame) for each in self.replies) + len(reply) <= self._bounds.reply_bytes
 
     def holds(self, call_id: int) -> bool:
         """Tell whether a call still waits."""

@@ -36,7 +36,11 @@ class Ledger:
         """Note a call, and until when it waits; None is for ever."""
         self.methods[call_id] = method
         if until is not None:
-            heapq.heappush(self._deadlines, (until, call_id))
+            self.expect(call_id, until)
+
+    def expect(self, call_id: int, until: float) -> None:
+        """Note until when a call waits."""
+        heapq.heappush(self._deadlines, (until, call_id))
 
     def close(self, call_id: int) -> str:
         """Note that a call is over. Returns its method."""

@@ -32,3 +32,10 @@ def moment(state: State, *, asked: bool) -> str:
             return "while it was shut down"
         case _:
             return "before it had answered" if asked else "while nothing was asked of it"
+
+
+def stray(head: bytes) -> str | None:
+    """Say what to do about text on stdout that is no frame, or None."""
+    if head.lstrip()[:14].lower() == b"content-length":
+        return None
+    return "It printed to stdout, which carries frames only. Print to stderr instead."

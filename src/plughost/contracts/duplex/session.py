@@ -36,7 +36,6 @@ from .parcel import Parcel, parcel
 from .states import INITIAL, TRANSITIONS, Said, State
 from .terms import Terms
 
-SMALL_BYTES = 4_096  # of an answer: as many as may wait of these are not worth being counted
 HEAD_BYTES = 400  # of a chunk that is no frame, kept to be shown
 UNSHOWN = "…"  # in place of the plugin's configuration, which may hold secrets
 _OPEN = (State.STARTED, State.INITIALISING, State.RUNNING)
@@ -48,23 +47,9 @@ class DuplexSession(Conversation[State, Said]):
     """One process of the `duplex` contract, from its start to its exit."""
 
     __slots__ = (
-        "_asked",
-        "_calls",
-        "_ending",
-        "_frames",
-        "_head",
-        "_init_id",
-        "_init_until",
-        "_shutdown_id",
-        "_terms",
-        "_unsent",
-        "_until",
-        "fault",
-        "ignored",
-        "introduction",
-        "lanes",
-        "news",
-    )
+        "_asked", "_calls", "_ending", "_frames", "_head", "_init_id", "_init_until", "_shutdown_id",
+        "_terms", "_unsent", "_until", "fault", "ignored", "introduction", "lanes", "news",
+    )  # fmt: skip
 
     def __init__(self, terms: Terms, now: float) -> None:
         super().__init__(INITIAL, TRANSITIONS, now)
@@ -74,9 +59,7 @@ class DuplexSession(Conversation[State, Said]):
         self._terms = terms
         self._frames = content_length.ContentLengthDecoder(terms.frame_bytes)
         self.lanes = Lanes(terms.bounds)
-        self.news: deque[News] = (
-            deque()
-        )  # for `next_news`; whoever is in a hurry may look whether it is empty
+        self.news: deque[News] = deque()  # for `next_news`; who is in a hurry may look whether it is empty
         self._calls = Ledger()
         self._asked: set[int] = set()  # the plugin's calls
         self._init_id: int | None = None
@@ -125,6 +108,39 @@ class DuplexSession(Conversation[State, Said]):
         self.lanes.put_call(call_id, frame, body)
         return call_id
 
+    def call_at_once(
+        self, method: str, params: Any, timeout_s: float | None, now: float
+    ) -> tuple[int, bytes, bytes] | None:
+        """Like `call`, of a plugin that is asked and told nothing else. None if anything waits.
+
+        Returns its id and its frame, to be written now, or `postpone`d in part, and the body that is shown.
+        Raises LocalProtocolError, and FrameTooLarge.
+        """
+        calls, lanes = self._calls, self.lanes
+        if self.state is not State.RUNNING or self._unsent or calls.methods:
+            return None
+        if lanes.calls or lanes.replies or lanes.events or lanes.keys:
+            return None
+        self._now = max(now, self._now)
+        call_id = calls.next_id
+        body = jsonrpc.encode_request(call_id, method, params)
+        frame = content_length.encode(body, self._terms.frame_bytes)
+        calls.next_id += 1
+        calls.methods[call_id] = method
+        if timeout_s is not None:
+            calls.expect(call_id, self._now + timeout_s)
+        return call_id, frame, body
+
+    def postpone(self) -> None:
+        """What `call_at_once` returned cannot be written whole: `receive_sent` will tell when it is."""
+        self._unsent = True
+        if self._terms.write_s is not None:
+            self._until = self._now + self._terms.write_s
+
+    def answered_at_once(self, call_id: int) -> None:
+        """The answer to *call_id* was read, by `straight`."""
+        del self._calls.methods[call_id]
+
     def forget(self, call_id: int) -> None:
         """Nobody waits for *call_id* any more: it is not sent if it was not yet, and not told of."""
         if call_id in self._calls:
@@ -157,7 +173,7 @@ class DuplexSession(Conversation[State, Said]):
         Raises LocalProtocolError if it has no such call. An answer to a process that is gone is dropped.
         """
         body = jsonrpc.encode_response(id, result)
-        fits = len(body) <= self._terms.frame_bytes and not self._is_too_much(body)
+        fits = len(body) <= self._terms.frame_bytes and self.lanes.has_room(body)
         if fits:
             self._reply(id, body)
         else:
@@ -167,7 +183,7 @@ class DuplexSession(Conversation[State, Said]):
     def refuse(self, id: int, code: int, message: str, data: Any = None) -> None:
         """Answer the plugin's call *id* with an error. Raises LocalProtocolError if that does not fit."""
         body = jsonrpc.encode_error(id, code, message, data)
-        if self._is_too_much(body):
+        if not self.lanes.has_room(body):
             raise LocalProtocolError("too many answers wait to be read")
         self._reply(id, body)
 
@@ -268,12 +284,9 @@ class DuplexSession(Conversation[State, Said]):
 
     def data_to_send(self) -> list[tuple[Channel, bytes]]:
         """Return what is to be written now: one piece, and none before the last one was (`receive_sent`)."""
-        lanes = self.lanes
-        if not (lanes.calls or lanes.replies or lanes.events or lanes.keys):
+        if not self.lanes or self._unsent or self._ending or self.state not in _TALKING:
             return _NOTHING
-        if self._unsent or self._ending or self.state not in _TALKING:
-            return _NOTHING
-        taken = lanes.take(all_lanes=self.introduction is not None)
+        taken = self.lanes.take(all_lanes=self.introduction is not None)
         if not taken:
             return _NOTHING
         self._unsent = True
@@ -294,9 +307,8 @@ class DuplexSession(Conversation[State, Said]):
             return None
         due = self._calls.next_due()
         at = self._until if due is None or (self._until is not None and self._until < due[0]) else due[0]
-        return (
-            at if self._init_until is None or (at is not None and at < self._init_until) else self._init_until
-        )
+        first = self._init_until
+        return at if first is None or (at is not None and at < first) else first
 
     @property
     def settled(self) -> bool:
@@ -308,14 +320,16 @@ class DuplexSession(Conversation[State, Said]):
         return len(self._calls)
 
     @property
+    def is_listening(self) -> bool:
+        """Whether the next byte from a plugin that runs is the first of a message, and everything before was heard."""
+        return self.state is State.RUNNING and self._frames.is_between and not (self.news or self._events)
+
+    @property
     def has_to_say(self) -> bool:
         """Whether `data_to_send` would return something."""
-        lanes = self.lanes
-        if not (lanes.calls or lanes.replies or lanes.events or lanes.keys):
+        if not self.lanes or self._unsent or self._ending or self.state not in _TALKING:
             return False
-        if self._unsent or self._ending or self.state not in _TALKING:
-            return False
-        return self.introduction is not None or bool(lanes.replies)
+        return self.introduction is not None or bool(self.lanes.replies)
 
     @property
     def unanswered(self) -> int:
@@ -342,15 +356,16 @@ class DuplexSession(Conversation[State, Said]):
                 body = self._frames.next_frame()
             except TruncatedFrame:
                 if self.state is not State.SHUTTING_DOWN:  # one that is being ended may be cut off
-                    self._fail(
-                        FailureCode.CRASHED,
-                        f"it ended its output in the middle of a frame {self._while()}",
-                    )
+                    said = f"it ended its output in the middle of a frame {self._while()}"
+                    self._fail(FailureCode.CRASHED, said)
                 return
             except FrameError as error:
                 self._events.append(FramePassed("in", self._head))
                 self._fail(
-                    FailureCode.MALFORMED_RESPONSE, str(error), "limits.frame_bytes", hint=_stray(self._head)
+                    FailureCode.MALFORMED_RESPONSE,
+                    str(error),
+                    "limits.frame_bytes",
+                    hint=progress.stray(self._head),
                 )
                 return
             if body is None:
@@ -431,14 +446,6 @@ class DuplexSession(Conversation[State, Said]):
         except FrameTooLarge as error:
             raise LocalProtocolError(f"{what} cannot be sent: {error}") from error
 
-    def _is_too_much(self, body: bytes) -> bool:
-        """Tell whether the plugin leaves so many answers unread that *body* has no room beside them."""
-        if len(body) <= SMALL_BYTES or not self.lanes.replies:
-            return False
-        return (
-            sum(len(each.frame) for each in self.lanes.replies) + len(body) > self._terms.bounds.reply_bytes
-        )
-
     def _reply(self, id: int, body: bytes) -> None:
         if self.state not in _TALKING:
             return
@@ -491,10 +498,3 @@ class DuplexSession(Conversation[State, Said]):
         if self._ending and not exiting:
             self._events.append(EndWanted(Rung.TERMINATE))
         self._want_end(Rung.CLOSE_STDIN if exiting else Rung.TERMINATE)
-
-
-def _stray(head: bytes) -> str | None:
-    """Say what to do about text on stdout that is no frame, or None."""
-    if head.lstrip()[:14].lower() == b"content-length":
-        return None
-    return "It printed to stdout, which carries frames only. Print to stderr instead."

@@ -182,6 +182,7 @@ class AsyncFleet:
     async def ask(self, member: Member, ask: Ask | None) -> Any:
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
         ticket, future = self._ticket(ask)
+        ticket.by_result = True
         self._fleet.ask(member, ticket)
         try:
             await future

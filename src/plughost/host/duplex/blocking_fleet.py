@@ -6,7 +6,7 @@ From any thread. Whoever waits works; see `crowd` for who does when nobody waits
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from ...contracts.base import Rung
 from ...contracts.duplex import host as contract
@@ -17,7 +17,7 @@ from ...contracts.duplex.messages import CliDispatchResult, RenderResult
 from ...errors import HostClosed, LocalProtocolError
 from ...manifest.duplex_registry import Rejection
 from ...manifest.duplex_routes import Routes
-from ..crowd import Crowd, Interruptible
+from ..crowd import Crowd
 from ..deferral import Deferral
 from ..engine import Engine
 from .deliveries import Snapshot
@@ -119,14 +119,14 @@ class BlockingFleet:
         """End every process. Idempotent, from any thread; bounded by the bindings' limits."""
         if self._engine.forked:
             return
-        if self._crowd.is_working_here:  # by a callback, or a handler: the work that it interrupted goes on
+        if self._crowd.is_working_here():  # by a callback, or a handler: the work that it interrupted goes on
             self._fleet.close()
             self.abort()
             return
         with Deferral(self._crowd.look) as deferral:
             with self._crowd.guard:
                 self._fleet.close()
-                self._crowd.wait(Interruptible(self._fleet, deferral))
+                self._crowd.wait(self._fleet, deferral)
                 if not self._fleet.is_over:  # Ctrl-C: whoever pressed it does not want to wait
                     self.abort()
                     self._crowd.wait(self._fleet)
@@ -142,13 +142,16 @@ class BlockingFleet:
 
     def ask(self, member: Member, ask: Ask | None) -> Any:
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
-        return self._until_over(member, Ticket(ask), self._fleet.ask)
+        ticket = Ticket(ask)
+        ticket.by_result = True
+        return self._until_over(member, ticket, self._fleet.ask)
 
     def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
         self._until_over(member, Ticket(None), move)
 
     def _until_over(self, member: Member, ticket: Ticket, begin: Callable[[Member, Ticket], None]) -> Any:
-        self._check_may_wait()
+        if self._engine.forked or self._crowd.is_working_here():
+            self._refuse_to_wait()
         # Ctrl-C must not come between a write and its being noted: it waits until nothing is half done.
         with Deferral(self._crowd.look) as deferral, self._crowd.guard:
             begin(member, ticket)
@@ -163,12 +166,9 @@ class BlockingFleet:
         if self._engine.forked:  # before the guard is taken: perhaps a thread held it that is not here
             raise HostClosed("this is a forked copy of the host: the plugins are its original's")
 
-    def _check_may_wait(self) -> None:
+    def _refuse_to_wait(self) -> NoReturn:
         self._check_ours()
-        if self._crowd.is_working_here:
-            raise LocalProtocolError(
-                "a callback of the host may not wait for a plugin: do it on another thread"
-            )
+        raise LocalProtocolError("a callback of the host may not wait for a plugin: do it on another thread")
 
     def reload(self, member: Member, ticket: Ticket) -> None:
         self._fleet.reload(member, ticket)

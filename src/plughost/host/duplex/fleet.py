@@ -34,7 +34,7 @@ from .member import DuplexLink, Member
 from .options import FleetPlan
 from .services import Services, Surface
 from .snapshots import HOST, Snapshots
-from .ticket import Ticket
+from .ticket import NO_RESULT, Ticket
 from .timers import Timers
 
 # How much is handed to a process before it has read it; the rest waits where newer ones replace it, and where all who
@@ -159,6 +159,8 @@ class Fleet:
 
         Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed.
         """
+        if ticket.result is not NO_RESULT:
+            return ticket.result
         outcome, ask = ticket.outcome, ticket.ask
         if outcome is None or ask is None:
             if isinstance(outcome, Exception):

@@ -34,6 +34,7 @@ from ..engine import BoundLink, Engine
 from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
 from ..ground import Ground
 from . import refusals, restarts, status
+from .shortcut import Shortcut
 from .status import Status
 from .surroundings import Surroundings
 from .ticket import Ticket
@@ -75,6 +76,7 @@ class Member:
         self._config = config
         self._waiting: dict[Ticket, None] = {}  # for a process that has answered init
         self._calls: dict[int, Ticket] = {}  # by their ids in the process that was asked
+        self._shortcut = Shortcut(self, self._calls, engine.bus)
         self._leaving: list[Ticket] = []  # want it gone
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
         self._keys: list[Parcel] = []
@@ -120,11 +122,12 @@ class Member:
         now, link = self._engine.clock(), self.link
         if link is not None and self.listens and self.lifecycle.state is State.RUNNING:
             self._touched = now
-            self._submit(link, ticket, now)
-            if link.conversation.pending > 1:
-                self._ground.say_soon(link)
-            else:
-                link.say()
+            if not self._shortcut.say(link, ticket, now):
+                self._submit(link, ticket, now)
+                if link.conversation.pending > 1:
+                    self._ground.say_soon(link)
+                else:
+                    link.say()
             self._ground.expect(link)
             return
         self._waiting[ticket] = None
@@ -163,6 +166,11 @@ class Member:
     def listens(self) -> bool:
         """Whether there is a process that has answered init and was not told to end: the rest waits here for one."""
         return self.link is not None and self.link.conversation.state is Conversing.RUNNING
+
+    @property
+    def is_at_ease(self) -> bool:
+        """Whether an answer is no more than an answer: nothing waits for it, and nothing is amiss."""
+        return not (self.has_events or self._attending or self.wedged or self._missed)
 
     def lose(self, lane: Lane) -> None:
         """Count a key or an event that no process will be told of."""
@@ -286,6 +294,7 @@ class Member:
     def _begin(self, link: DuplexLink) -> None:
         """The plugin has answered init: what waited for that is for it now."""
         self.lifecycle.init_done(self._engine.clock())
+        link.shortcut = partial(self._shortcut.hear, link)
         self._obey(())
         for key in self._keys:
             link.conversation.tell(key, Lane.KEY)

@@ -6,6 +6,7 @@ A ticket outlives processes: it waits while there is none, goes to the next one,
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from msgspec import Raw
 
@@ -18,10 +19,23 @@ Outcome = (
 )  # None: what was wanted has happened, and there is no answer
 
 
+NO_RESULT: Any = object()  # it is not over, or what became of it is its outcome
+
+
 class Ticket:
     """A call, or without an *ask* the wish that something be so: that the plugin runs, or is gone."""
 
-    __slots__ = ("ask", "asked_at", "call_id", "is_over", "on_over", "outcome", "until")
+    __slots__ = (
+        "ask",
+        "asked_at",
+        "by_result",
+        "call_id",
+        "is_over",
+        "on_over",
+        "outcome",
+        "result",
+        "until",
+    )
 
     def __init__(
         self, ask: Ask | None, on_over: Callable[[Ticket], None] | None = None, until: float | None = None
@@ -31,10 +45,20 @@ class Ticket:
             until  # when its caller has waited long enough; None: the plugin's own limits alone count
         )
         self.is_over = False
+        self.by_result = False  # whether the caller wants what the answer says, and not how it is written
+        self.result: Any = NO_RESULT
         self.outcome: Outcome = None
         self.on_over = on_over
         self.call_id: int | None = None  # once a process was asked
         self.asked_at = 0.0
+
+    def end_with(self, result: Any) -> None:
+        """Like `end`, with an answer that says *result*."""
+        if not self.is_over:
+            self.is_over = True
+            self.result = result
+            if self.on_over is not None:
+                self.on_over(self)
 
     def end(self, outcome: Outcome) -> None:
         """Note what became of it, and tell whoever wants to know."""

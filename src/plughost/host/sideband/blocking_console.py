@@ -36,8 +36,7 @@ class _Goal:
 
     @property
     def is_over(self) -> bool:
-        late = self.until is not None and self._clock() >= self.until
-        return late or self._reached()
+        return self._reached() or (self.until is not None and self._clock() >= self.until)
 
 
 class BlockingConsole(ConsoleHandle):
@@ -104,7 +103,7 @@ class BlockingConsole(ConsoleHandle):
         """End the worker. Idempotent, from any thread; within 2 s. A call that waits raises HostClosed."""
         if self._engine.forked:
             return
-        if self._crowd.is_working_here:  # a callback: the work that it interrupted goes on
+        if self._crowd.is_working_here():  # a callback: the work that it interrupted goes on
             self.abort()
             return
         self._drive(self._console.close())
@@ -128,7 +127,7 @@ class BlockingConsole(ConsoleHandle):
     def _drive(self, flow: Flow[T]) -> T:
         if self._engine.forked:
             raise HostClosed("this is a forked copy of the host: the workers are its original's")
-        if self._crowd.is_working_here:
+        if self._crowd.is_working_here():
             raise LocalProtocolError(
                 "a callback of the host may not wait for a worker: do it on another thread"
             )
