@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from enum import Enum
 from typing import Generic, TypeVar
@@ -31,7 +30,7 @@ class Conversation(Generic[S, W]):
         self.marks: dict[str, float] = {"started": now}  # when each stage was reached
         self._transitions = transitions
         self._now = now
-        self._events: deque[Event] = deque()
+        self._events: list[Event] = []  # few at a time: five hundred idle plugins have one each
         self._outgoing: list[tuple[Channel, bytes]] = []
 
     def note_time(self, now: float) -> None:
@@ -42,7 +41,7 @@ class Conversation(Generic[S, W]):
         """A part of what was handed out has been written. Most contracts need not know."""
 
     def next_event(self) -> Event | None:
-        return self._events.popleft() if self._events else None
+        return self._events.pop(0) if self._events else None
 
     def data_to_send(self) -> list[tuple[Channel, bytes]]:
         outgoing, self._outgoing = self._outgoing, []

@@ -11,7 +11,6 @@ come while a grandchild holds it.
 from __future__ import annotations
 
 import signal
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, assert_never
@@ -44,6 +43,8 @@ REST_LIMIT = 2_097_152  # bytes read after the exit: more than a pipe holds is n
 
 _NOTHING = memoryview(b"")
 _HEARD = (Channel.STDERR, Channel.STDOUT, Channel.CONTROL_IN)  # in the order in which the rest is heard
+_ALL = frozenset(_HEARD)
+_STANDARD = _ALL - {Channel.CONTROL_IN}
 
 
 class Watcher(Protocol):
@@ -117,11 +118,11 @@ class Link:
         self._pending = _NOTHING
         self._writing = False
         self._ending_input = False  # stdin is closed when all is written
-        self._open = {channel for channel in _HEARD if process.fileno(channel) >= 0}
+        self._open = _ALL if process.fileno(Channel.CONTROL_IN) >= 0 else _STANDARD
         self._beside = _NOTHING  # what is still to be written beside stdin; stdin waits for it
         self._writing_beside = False
         # Direction, size and beginning of each; made readable only if somebody has to read them.
-        self._frames: deque[tuple[str, int, bytes]] = deque(maxlen=FRAMES_KEPT)
+        self._frames: list[tuple[str, int, bytes]] = []
         self._survivors: tuple[Survivor, ...] = ()
         self._unread = 0
         self._appetite = READ_SIZE
@@ -258,7 +259,7 @@ class Link:
 
     def say_at_once(self, frame: bytes, shown: bytes) -> memoryview:
         """Write *frame*, the session having nothing else to say. Returns what did not go, for `say_rest`."""
-        self._frames.append(("out", len(shown), shown[:FRAME_HEAD]))
+        self._note_frame("out", shown)
         try:
             written = self.process.write(frame)
         except OSError:  # it is found again, and dealt with, when the rest is to be written
@@ -273,7 +274,12 @@ class Link:
 
     def note_heard(self, body: bytes) -> None:
         """The shortcut has heard *body*: it is what an autopsy shows."""
-        self._frames.append(("in", len(body), body[:FRAME_HEAD]))
+        self._note_frame("in", body)
+
+    def _note_frame(self, way: str, frame: bytes) -> None:
+        self._frames.append((way, len(frame), frame[:FRAME_HEAD]))
+        if len(self._frames) > FRAMES_KEPT:
+            del self._frames[0]
 
     def _write_out(self) -> None:
         # Some sessions hand out the next piece when one is written.
@@ -290,7 +296,7 @@ class Link:
 
     def _obey(self, event: Event) -> None:
         if type(event) is FramePassed:  # nearly all of them: in a third of the time that `match` takes
-            self._frames.append((event.direction, len(event.frame), event.frame[:FRAME_HEAD]))
+            self._note_frame(event.direction, event.frame)
             if self.watch_memory:
                 self._note_memory()
             self._observe(event)
@@ -489,6 +495,6 @@ class Link:
                 self._writing_beside = False
                 self._watcher.unwatch_writable(fd)
         else:
-            self._open.discard(channel)
+            self._open -= {channel}
             self._watcher.unwatch(fd)
         self.process.close(channel)

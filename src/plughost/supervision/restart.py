@@ -6,7 +6,6 @@ It knows no process and no clock: whoever counts says when.
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -70,16 +69,20 @@ class Failures:
         self.policy = policy
         self.attempt = 0
         # More than the verdict needs are never kept, so that a plugin cannot make its history grow.
-        self._times: deque[float] = deque(maxlen=policy.failures_to_quarantine)
+        self._times: list[float] = []
 
     def follow(self, policy: RestartPolicy) -> None:
         """Judge by another *policy* from now on."""
         self.policy = policy
-        self._times = deque(self._times, maxlen=policy.failures_to_quarantine)
+        self._forget_old()
 
     def add(self, now: float) -> None:
         self.attempt += 1
         self._times.append(now)
+        self._forget_old()
+
+    def _forget_old(self) -> None:
+        del self._times[: -self.policy.failures_to_quarantine]
 
     def within(self, now: float) -> tuple[float, ...]:
         """Return when those failures were that still count: one exactly a window ago does not."""

@@ -11,7 +11,7 @@ Two queues lead out: `next_event` is for whoever runs the process, `next_news` f
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from typing import Any, assert_never
 
 from msgspec.structs import replace
@@ -59,9 +59,9 @@ class DuplexSession(Conversation[State, Said]):
         self._terms = terms
         self._frames = content_length.ContentLengthDecoder(terms.frame_bytes)
         self.lanes = Lanes(terms.bounds)
-        self.news: deque[News] = deque()  # for `next_news`; who is in a hurry may look whether it is empty
+        self.news: list[News] = []  # for `next_news`; who is in a hurry may look whether it is empty
         self._calls = Ledger()
-        self._asked: set[int] = set()  # the plugin's calls
+        self._asked: dict[int, None] = {}  # the plugin's calls
         self._init_id: int | None = None
         self._shutdown_id: int | None = None
         self._init_until: float | None = None
@@ -300,7 +300,7 @@ class DuplexSession(Conversation[State, Said]):
 
     def next_news(self) -> News | None:
         """Return what the host has to know, in the order in which it came about."""
-        return self.news.popleft() if self.news else None
+        return self.news.pop(0) if self.news else None
 
     def next_deadline(self) -> float | None:
         if self.state not in _TALKING:
@@ -402,7 +402,7 @@ class DuplexSession(Conversation[State, Said]):
         if unanswered >= 2 * self._terms.reverse_calls:  # it does not read what it is told either
             self._ignore(Reason.TOO_MANY, f"{quote(request.method)}: {unanswered} calls are unanswered")
             return
-        self._asked.add(request.id)
+        self._asked[request.id] = None
         if unanswered >= self._terms.reverse_calls:
             self.refuse(request.id, jsonrpc.INTERNAL_ERROR, "too many calls at once")
             return
@@ -452,7 +452,7 @@ class DuplexSession(Conversation[State, Said]):
         if id not in self._asked:
             raise LocalProtocolError(f"the plugin made no call {id}, or it is answered")
         frame = self._framed(body, "a reply")
-        self._asked.remove(id)
+        del self._asked[id]
         if not self._ending:  # else its input is closed
             self.lanes.put(Lane.REPLY, frame, body)
 

@@ -28,6 +28,10 @@ from .status import Status
 from .ticket import Ticket
 
 
+def _nothing() -> None:
+    """Whoever waits for the end of a plugin hears of it otherwise."""
+
+
 class _LoopGround:
     """The running loop, as a fleet sees it."""
 
@@ -44,7 +48,7 @@ class _LoopGround:
         return self._driver
 
     def adopt(self, link: Link, attend: Callable[[], None]) -> None:
-        self._driver.adopt(link, lambda: None, attend)
+        self._driver.adopt(link, _nothing, attend)
 
     def expect(self, link: Link) -> None:
         self._driver.expect(link)

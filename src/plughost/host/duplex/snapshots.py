@@ -10,11 +10,11 @@ because a plugin decides how many topics there are and how large.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...capabilities.gates import Refusal, invalid
 from ...messages.quoting import is_utf8
-from .deliveries import Deliveries, Snapshot, SnapshotLimits, Tally
+from .deliveries import NO_TOPICS, Deliveries, Snapshot, SnapshotLimits, Tally
 
 HOST = "host"  # what the host itself publishes as; no plugin may be called so
 
@@ -30,8 +30,8 @@ class Published:
 @dataclass(slots=True)
 class _Subscriber:
     deliveries: Deliveries
-    declared: frozenset[str] = frozenset()
-    asked: set[str] = field(default_factory=set)
+    declared: frozenset[str] = NO_TOPICS
+    asked: frozenset[str] = NO_TOPICS
 
     def wants(self, topic: str) -> bool:
         return topic in self.declared or topic in self.asked
@@ -89,9 +89,9 @@ class Snapshots:
         """
         subscriber = self._subscriber(plugin)
         before = subscriber.declared | subscriber.asked
-        subscriber.declared = frozenset(topics)
+        subscriber.declared = frozenset(topics) or NO_TOPICS
         if may is not None:
-            subscriber.asked = set(filter(may, subscriber.asked))
+            subscriber.asked = frozenset(filter(may, subscriber.asked)) or NO_TOPICS
         subscriber.deliveries.keep_latest_of(latest_state)
         self._note(plugin, before | subscriber.declared)
         subscriber.deliveries.forget(lambda topic: not subscriber.wants(topic))
@@ -106,7 +106,7 @@ class Snapshots:
             return None
         if len(subscriber.asked) >= self._limits.subscriptions:
             return invalid(f"a plugin has {self._limits.subscriptions} subscriptions at most")
-        subscriber.asked.add(topic)
+        subscriber.asked |= {topic}
         self._note(plugin, {topic})
         return None
 
@@ -115,7 +115,7 @@ class Snapshots:
         subscriber = self._subscribers.get(plugin)
         if subscriber is None:
             return
-        gone, subscriber.asked = subscriber.asked, set()
+        gone, subscriber.asked = subscriber.asked, NO_TOPICS
         self._note(plugin, gone)
         subscriber.deliveries.forget(lambda topic: not subscriber.wants(topic))
 
