@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from ...contracts.duplex import host as contract
@@ -13,15 +13,13 @@ from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import CliDispatchResult, RenderResult
 from ...errors import HostClosed, LocalProtocolError
-from ...manifest.duplex_registry import Rejection
-from ...manifest.duplex_routes import Routes
 from ...process.link import Link, Watcher
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from ..ground import nothing_is_due
 from .deliveries import Snapshot
 from .fleet import Fleet
-from .handle import PluginHandle
+from .handle import FleetHandle, PluginHandle
 from .member import Member
 from .options import FleetPlan
 from .status import Status
@@ -85,7 +83,7 @@ class _LoopGround:
         self.tick(self._clock())
 
 
-class AsyncFleet:
+class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
     """Plugins that live as long as they are needed, by way of `Host.fleet`.
 
     `fleet["name"]` is one of them. Leaving its `async with`, `close`, or closing the host ends every process.
@@ -118,26 +116,6 @@ class AsyncFleet:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def __getitem__(self, name: str) -> AsyncDuplexPlugin:
-        self._fleet.member(name)
-        return self.plugins[name]
-
-    def __iter__(self) -> Iterator[AsyncDuplexPlugin]:
-        return iter(self.plugins.values())
-
-    def __len__(self) -> int:
-        return len(self.plugins)
-
-    @property
-    def rejected(self) -> tuple[Rejection, ...]:
-        """The directories that hold no usable plugin, each with the reason."""
-        return tuple(self._fleet.rejected)
-
-    @property
-    def routes(self) -> Routes:
-        """Who is asked for which action, namespace and screen."""
-        return self._fleet.routes
-
     async def cli(
         self, namespace: str, argv: Sequence[str] = (), *, timeout: float | None = None
     ) -> CliDispatchResult:
@@ -157,10 +135,6 @@ class AsyncFleet:
         """
         self._check_ours()
         return self._fleet.publish(topic, payload)
-
-    def snapshot(self, topic: str) -> Snapshot | None:
-        """Return the latest publish of *topic*, or None."""
-        return self._fleet.snapshots.get(topic)
 
     def subscribe(self, topic: str | None, hearer: Callable[[Snapshot], None]) -> Callable[[], None]:
         """Call *hearer* with every publish of *topic*, or of all if it is None. Returns how to end that."""

@@ -5,7 +5,7 @@ From any thread. Whoever waits works; see `crowd` for who does when nobody waits
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Self
 
 from ...contracts.base import Rung
@@ -15,21 +15,19 @@ from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import CliDispatchResult, RenderResult
 from ...errors import HostClosed, LocalProtocolError
-from ...manifest.duplex_registry import Rejection
-from ...manifest.duplex_routes import Routes
 from ..crowd import Crowd
 from ..deferral import Deferral
 from ..engine import Engine
 from .deliveries import Snapshot
 from .fleet import Fleet
-from .handle import PluginHandle
+from .handle import FleetHandle, PluginHandle
 from .member import Member
 from .options import FleetPlan
 from .status import Status
 from .ticket import Ticket
 
 
-class BlockingFleet:
+class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
     """Plugins that live as long as they are needed, by way of `Host.fleet`.
 
     `fleet["name"]` is one of them. Leaving its `with`, `close`, or closing the host ends every process.
@@ -61,26 +59,6 @@ class BlockingFleet:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __getitem__(self, name: str) -> BlockingDuplexPlugin:
-        self._fleet.member(name)
-        return self.plugins[name]
-
-    def __iter__(self) -> Iterator[BlockingDuplexPlugin]:
-        return iter(self.plugins.values())
-
-    def __len__(self) -> int:
-        return len(self.plugins)
-
-    @property
-    def rejected(self) -> tuple[Rejection, ...]:
-        """The directories that hold no usable plugin, each with the reason."""
-        return tuple(self._fleet.rejected)
-
-    @property
-    def routes(self) -> Routes:
-        """Who is asked for which action, namespace and screen."""
-        return self._fleet.routes
-
     def cli(
         self, namespace: str, argv: Sequence[str] = (), *, timeout: float | None = None
     ) -> CliDispatchResult:
@@ -101,10 +79,6 @@ class BlockingFleet:
         self._check_ours()
         with self._crowd.guard:
             return self._fleet.publish(topic, payload)
-
-    def snapshot(self, topic: str) -> Snapshot | None:
-        """Return the latest publish of *topic*, or None."""
-        return self._fleet.snapshots.get(topic)
 
     def subscribe(self, topic: str | None, hearer: Callable[[Snapshot], None]) -> Callable[[], None]:
         """Call *hearer* with every publish of *topic*, or of all if it is None. Returns how to end that.
