@@ -27,6 +27,7 @@ from plughost.contracts.envelope import states as envelope_states
 from plughost.contracts.envelope.host import VALIDATION_CPU_S, VALIDATION_MEMORY_MB, VALIDATION_S
 from plughost.contracts.execute import states as execute_states
 from plughost.contracts.hook import states as hook_states
+from plughost.contracts.sideband import states as sideband_states
 from plughost.failures import EXPLANATIONS, FailureCode
 from plughost.frontends.cli.main import COMMANDS
 from plughost.frontends.cli.main import plughost as root
@@ -38,6 +39,7 @@ from plughost.frontends.cli.terminal import (
     EXIT_USAGE,
 )
 from plughost.manifest import binding, envelope_manifest
+from plughost.manifest.sideband_limits import SidebandLimits
 from plughost.record import schema
 from plughost.supervision import states as lifecycle
 from tools import duplex_pages
@@ -164,6 +166,7 @@ def states_page() -> str:
         "envelope": envelope_states,
         "hook": hook_states,
         "duplex": duplex_states,
+        "sideband": sideband_states,
     }
     sections = "".join(_states_section(contract, states) for contract, states in tables.items())
     return head + sections + _lifecycle_section()
@@ -327,7 +330,7 @@ def record_schema() -> str:
 
 _MEANINGS = {
     "plugin.name": "the plugin's own name; its handshake must say the same",
-    "plugin.contract": "`execute` or `hook`; for `envelope` there is [manifest.yml](manifest-yml.md), "
+    "plugin.contract": "`execute`, `hook` or `sideband`; for `envelope` there is [manifest.yml](manifest-yml.md), "
     "for `duplex` [manifest.toml](manifest-toml.md)",
     "plugin.command": "the program and its arguments, never a shell line; see [below](#command)",
     "plugin.cwd": "the directory it runs in, relative to this file",
@@ -336,23 +339,54 @@ _MEANINGS = {
     "capabilities.allow": "what the plugin may ask for; see [the guide](../guides/capabilities.md)",
     "environment.pass": "variables that it gets from the host's environment, where they are set",
     "environment.set": "variables that it is given",
-    "limits.timeout_s": "seconds for a whole call, from its start to its exit; of `hook`, for each hook",
+    "limits.timeout_s": "seconds for a whole call, from its start to its exit; of `hook`, for each hook; "
+    "of `sideband`, until a reply",
     "limits.launch_s": "seconds for the system to start the program",
     "limits.handshake_s": "seconds until the handshake is answered",
     "limits.teardown_s": "seconds to exit by itself after the answer",
     "limits.terminate_s": "seconds between SIGTERM and SIGKILL",
     "limits.reap_s": "seconds for the system to take it away after SIGKILL",
     "limits.line_bytes": "bytes of one protocol line, either way, its ending not counted",
-    "limits.frame_bytes": "bytes of one frame of `hook`, either way, its length not counted",
+    "limits.frame_bytes": "bytes of one frame of `hook`, either way, its length not counted; "
+    "of `sideband`, of one line beside the output",
     "limits.stderr_bytes": "bytes of stderr that are kept for the autopsy",
     "limits.memory_mb": "MiB of memory; see [what is counted](../guides/limits-and-environment.md#memory)",
     "limits.cpu_s": "seconds of CPU time, of each process by itself",
     "limits.open_files": "open descriptors, of each process by itself",
     "limits.processes": "processes and threads of the user, not only of the plugin; refused for root",
     "limits.file_mb": "MiB of any one file it writes",
+    "limits.head_chars": "characters from the beginning of what one reply shows; `sideband` only",
+    "limits.tail_chars": "characters from its end; the whole is in a file then; `sideband` only",
+    "limits.images": "pictures in one reply; `sideband` only",
+    "limits.image_bytes": "bytes of all pictures in one reply; `sideband` only",
+    "limits.spool_bytes": "bytes of all files with whole outputs, while the console is open; `sideband` only",
     "execute.spares": "processes kept started and shaken hands with; see [the guide](../guides/spares.md)",
     "execute.strict": "`true`: bytes on stdout after the answer fail the call instead of being a warning",
     "hook.phases": "what it is asked for, in this order; empty: what it declares, or plan and generate",
+    "check.echo": "prints `{text}` and a line feed",
+    "check.warn": "the same on standard error",
+    "check.set": "remembers `{text}`",
+    "check.get": "prints what was remembered",
+    "check.value": "an expression whose value is shown with `{text}` in it",
+    "check.block": "several lines, blank ones among them, that print `{text}` twice",
+    "check.broken": "prints `{text}` in its first line, and cannot be read as a whole",
+    "check.error": "raises an error that shows `{text}`",
+    "check.wait": "prints `{text}`, and goes on until it is interrupted",
+    "check.read": "reads a line with the prompt `{text}`, and prints it",
+    "check.readers": "each reads a line in another way, and prints it",
+    "check.run": "runs `{command}`, words without quotes, in a shell of its own",
+    "check.variables": "prints the names of the environment's variables",
+    "check.forked": "prints, from a forked copy, where its descriptors in `/proc/self/fd` lead",
+    "check.exit": "ends the session with status 3",
+    "check.flood": "prints `{text}` 20 000 times, each on a line",
+    "check.picture": "draws a new picture that shows `{text}`",
+    "check.repaint": "changes the latest picture to show `{text}` too",
+    "check.background": "once there is a file `{file}`, changes that picture while no request runs, "
+    "and removes the file",
+    "check.help": "shows some help",
+    "check.module": "takes a module from the working directory, which prints `{text}`",
+    "check.module_file": "the name of that module's file",
+    "check.module_text": "and what is in it",
 }
 
 _TYPE_NAMES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -378,14 +412,24 @@ def _key_tables() -> str:
 
 def _keys(table: msgspec.structs.FieldInfo) -> list[tuple[str, msgspec.structs.FieldInfo]]:
     """Return the fields of *table*, each with its whole name in the file."""
-    return [
-        (f"{table.encode_name}.{field.encode_name}", field) for field in msgspec.structs.fields(table.type)
-    ]
+    fields = {field.encode_name: field for field in msgspec.structs.fields(table.type)}
+    if table.encode_name == "limits":
+        more = msgspec.structs.fields(SidebandLimits)
+        fields |= {field.encode_name: field for field in more if field.encode_name not in fields}
+    return [(f"{table.encode_name}.{name}", field) for name, field in fields.items()]
+
+
+_TABLE_NOTES = {
+    "check": "For `sideband`: code in the worker's language, which `plughost check` sends. "
+    "Of Python and R it is known; what is empty is not tried.\n\n",
+}
 
 
 def _key_table(table: msgspec.structs.FieldInfo) -> str:
     rows = "".join(_key_row(key, field) for key, field in _keys(table))
-    return f"\n### `[{table.encode_name}]`\n\n| key | type | default | meaning |\n|---|---|---|---|\n{rows}\n"
+    note = _TABLE_NOTES.get(table.encode_name, "")
+    head = f"\n### `[{table.encode_name}]`\n\n{note}| key | type | default | meaning |\n|---|---|---|---|\n"
+    return f"{head}{rows}\n"
 
 
 def _key_row(key: str, field: msgspec.structs.FieldInfo) -> str:
@@ -421,13 +465,24 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
     if value is None:
         return "no limit"
-    shown = f"`{msgspec.json.encode(value).decode()}`"
-    usual = _HOOK_DEFAULTS.get(field.name, value)
-    return shown if usual == value else f"{shown}; `hook`: `{msgspec.json.encode(usual).decode()}`"
+    others = (
+        (contract, usual[field.name]) for contract, usual in _OTHER_DEFAULTS.items() if field.name in usual
+    )
+    shown = [f"`{contract}`: {_spelled(usual)}" for contract, usual in others if usual != value]
+    return "; ".join([_spelled(value), *shown])
 
 
-_HOOK_DEFAULTS = {
-    name: getattr(binding.HookLimits(), name) for name in ("timeout_s", "handshake_s", "teardown_s")
+def _spelled(value: object) -> str:
+    return f"`{msgspec.json.encode(value).decode()}`"
+
+
+_OTHER_DEFAULTS = {
+    contract: {
+        name: getattr(limits, name)
+        for name in binding.Limits.__struct_fields__
+        if getattr(limits, name) != getattr(binding.Limits(), name)
+    }
+    for contract, limits in {"hook": binding.HookLimits(), "sideband": SidebandLimits()}.items()
 }
 
 # Writing and checking
@@ -443,6 +498,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "spec-envelope.md": partial(spec_page, "envelope"),
     "spec-execute.md": partial(spec_page, "execute"),
     "spec-hook.md": partial(spec_page, "hook"),
+    "spec-sideband.md": partial(spec_page, "sideband"),
     "states.md": states_page,
 }
 

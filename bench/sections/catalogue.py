@@ -7,6 +7,7 @@ from ..section import Section
 from . import (
     big_tree,
     cold,
+    console,
     crowd,
     envelope,
     framing,
@@ -45,4 +46,7 @@ def sections(idle: int, tree: big_tree.Size) -> list[Section]:
         long_pressure.keys(),
         long_pressure.frames(),
         long_crowd.idle_plugins(idle),
+        *map(console.requests, PLACES),
+        console.start(),
+        console.flood(),
     ]

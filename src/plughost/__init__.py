@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from .contracts.duplex.keys import KeyEvent as KeyEvent
     from .contracts.execute.host import Result as Result
     from .contracts.execute.messages import Manifest as Manifest
+    from .contracts.sideband.items import Image as Image
+    from .contracts.sideband.items import Notice as Notice
+    from .contracts.sideband.items import Omitted as Omitted
+    from .contracts.sideband.items import Prompt as Prompt
+    from .contracts.sideband.items import Stream as Stream
+    from .contracts.sideband.items import Text as Text
     from .errors import FragmentError as FragmentError
     from .errors import HostClosed as HostClosed
     from .errors import LocalProtocolError as LocalProtocolError
@@ -58,11 +64,18 @@ if TYPE_CHECKING:
     from .host.hook.generation import Generation as Generation
     from .host.hook.providers import AsyncProvider as AsyncProvider
     from .host.hook.providers import BlockingProvider as BlockingProvider
+    from .host.sideband.asyncio_console import AsyncConsole as AsyncConsole
+    from .host.sideband.blocking_console import BlockingConsole as BlockingConsole
+    from .host.sideband.reply import Interruption as Interruption
+    from .host.sideband.reply import Reply as Reply
+    from .host.sideband.reply import ReplyState as ReplyState
     from .manifest.binding import Binding as Binding
+    from .manifest.binding import Environment as Environment
     from .manifest.binding import HookLimits as HookLimits
     from .manifest.binding import Limits as Limits
     from .manifest.duplex_limits import DuplexLimits as DuplexLimits
     from .manifest.duplex_narrowing import Narrowing as Narrowing
+    from .manifest.sideband_limits import SidebandLimits as SidebandLimits
     from .record.schema import Applied as Applied
 
 __version__ = "0.1.0"
@@ -73,6 +86,7 @@ _HOMES = {
     "contracts.duplex.keys": ("KeyCode", "KeyEvent"),
     "contracts.execute.host": ("Result",),
     "contracts.execute.messages": ("Manifest",),
+    "contracts.sideband.items": ("Image", "Notice", "Omitted", "Prompt", "Stream", "Text"),
     "errors": (
         "FragmentError",
         "HostClosed",
@@ -109,9 +123,13 @@ _HOMES = {
     "host.events": ("Event",),
     "host.hook.generation": ("Finding", "Generation"),
     "host.hook.providers": ("AsyncProvider", "BlockingProvider"),
-    "manifest.binding": ("Binding", "HookLimits", "Limits"),
+    "host.sideband.asyncio_console": ("AsyncConsole",),
+    "host.sideband.blocking_console": ("BlockingConsole",),
+    "host.sideband.reply": ("Interruption", "Reply", "ReplyState"),
+    "manifest.binding": ("Binding", "Environment", "HookLimits", "Limits"),
     "manifest.duplex_limits": ("DuplexLimits",),
     "manifest.duplex_narrowing": ("Narrowing",),
+    "manifest.sideband_limits": ("SidebandLimits",),
     "record.schema": ("Applied",),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import plughost
-from plughost.conformance.canaries import duplex, envelope, execute, hook
+from plughost.conformance.canaries import duplex, envelope, execute, hook, sideband
 from plughost.conformance.requirements import Requirement, requirements
 from plughost.manifest.binding import CONTRACTS
 
@@ -19,8 +19,9 @@ CANARIES = {
     "envelope": envelope.FAULTS,
     "hook": hook.FAULTS,
     "duplex": duplex.FAULTS,
+    "sideband": sideband.FAULTS,
 }
-_MARK = re.compile(r"mark\.requirement\(([^)]*)\)")
+_MARK = re.compile(r"@(?:pytest\.mark\.)?requirement\(([^)]*)\)")
 
 each_contract = pytest.mark.parametrize("contract", CONTRACTS)
 

@@ -18,7 +18,7 @@ import plughost_sdk
 
 WORKER = Path(plughost_sdk.__file__).parent / "sideband_worker" / "__main__.py"
 PYTHON = os.environ.get("PLUGHOST_TEST_WORKER_PYTHON", sys.executable)  # another one may be named
-PATIENCE_S = 30.0  # for anything: below the limit of a test
+PATIENCE_S = 50.0  # for anything: below the limit of a test
 
 
 class Reply:
@@ -35,9 +35,10 @@ class Reply:
 class Worker:
     """One worker and the other ends of its pipes."""
 
-    def __init__(self, *, python=PYTHON, program=WORKER, cwd=None, env=None, flags=()) -> None:
+    def __init__(self, *, python=PYTHON, program=WORKER, cwd=None, env=None, flags=(), packets=False) -> None:
         control, self.control = os.pipe()
-        self.answers, answers = os.pipe()
+        # A pipe of packets gives to each read what one write has put into it.
+        self.answers, answers = os.pipe2(os.O_DIRECT) if packets else os.pipe()
         environment = {"PATH": os.defpath, **(env or {})}
         environment |= {"MCP_CONSOLE_IPC_READ_FD": str(control), "MCP_CONSOLE_IPC_WRITE_FD": str(answers)}
         self.process = subprocess.Popen(
@@ -60,7 +61,9 @@ class Worker:
         }
         self.held = {"out": bytearray(), "err": bytearray(), "side": bytearray()}
         self.messages: list[dict] = []
+        self.writes: list[list[str]] = []  # the types of the messages of each read of the sideband
         self.number = 0
+        self.unfinished: set[int] = set()  # requests whose end was not seen
 
     # Reading
 
@@ -78,7 +81,9 @@ class Worker:
                     del self.fds[fd]
                 elif name == "side":
                     *lines, rest = self.held["side"].split(b"\n")
-                    self.messages += [json.loads(line) for line in lines]
+                    heard = [json.loads(line) for line in lines]
+                    self.messages += heard
+                    self.writes.append([each["type"] for each in heard])
                     self.held["side"] = bytearray(rest)
         return found
 
@@ -124,12 +129,13 @@ class Worker:
 
         self.pump(write, "room in stdin", room=(fd,))
 
-    def send(self, text, *, mark=True):
-        """Announce and write a request; return its number."""
+    def send(self, text, *, mark=True, **members):
+        """Announce and write a request, with more *members* if any; return its number."""
         text = text if text.endswith("\n") else text + "\n"
         self.number += 1
+        self.unfinished.add(self.number)
         marks = {"mark": f"{self.number:032x}"} if mark else {}
-        self.tell(type="stdin_write", text=text, request_id=self.number, **marks)
+        self.tell(type="stdin_write", text=text, request_id=self.number, **marks, **members)
         self.payload(text.encode())
         return self.number
 
@@ -157,6 +163,7 @@ class Worker:
             text, _, rest = bytes(self.held[name]).partition(mark)
             texts.append(text)
             self.held[name] = bytearray(rest)
+        self.unfinished.discard(number)
         at = next(i for i, m in enumerate(self.messages) if m["type"] == "request_end")
         end, messages, self.messages = self.messages[at], self.messages[:at], self.messages[at + 1 :]
         return Reply(*texts, messages, end)
@@ -180,3 +187,26 @@ class Worker:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE_S)
+
+
+class Kept:
+    """A worker for several tests that leave it as it was. One that fails within a request costs the next nothing."""
+
+    def __init__(self, **options) -> None:
+        self._options = options
+        self._worker: Worker | None = None
+
+    def get(self, prepare=""):
+        """Return the worker, or a new one, which has run *prepare*, if there is none or the last one is not fit."""
+        worker = self._worker
+        if worker is None or worker.unfinished or worker.messages or worker.process.poll() is not None:
+            self.close()
+            worker = self._worker = Worker(**self._options)
+            worker.hello = worker.message("backend_info")
+            if prepare:
+                worker.run(prepare)
+        return worker
+
+    def close(self):
+        if self._worker is not None:
+            self._worker.close()

@@ -8,16 +8,20 @@ from pathlib import Path
 import plughost_sdk
 import pytest
 
-from tests.sdk.sideband_wire import PYTHON, WORKER, Worker
+from tests.sdk.sideband_wire import PYTHON, WORKER, Kept, Worker
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def kept(tmp_path_factory):
+    kept = Kept(cwd=tmp_path_factory.mktemp("cwd"))
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def shared(kept):
     """A worker for cells that leave it as it was."""
-    worker = Worker(cwd=tmp_path_factory.mktemp("cwd"))
-    worker.hello = worker.message("backend_info")
-    yield worker
-    worker.close()
+    return kept.get()
 
 
 @pytest.fixture
@@ -39,6 +43,7 @@ def test_it_introduces_itself(shared):
             "version": plughost_sdk.__version__,
             "request_ids": True,
             "marks": True,
+            "image_marks": True,
             "pid": shared.process.pid,
         },
     }
@@ -63,6 +68,21 @@ def test_without_a_sideband_it_says_so_and_does_not_start(read, write):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("named", [("TO_WORKER", "FROM_WORKER"), ("TO_WORKER",), ("FROM_WORKER",)])
+def test_the_pipes_of_windows_are_refused_with_a_word_about_them(named):
+    environment = {f"MCP_CONSOLE_IPC_PIPE_{name}": rf"\\.\pipe\mcp-console-ipc-1-1-{name}" for name in named}
+    done = subprocess.run(
+        [sys.executable, "-S", WORKER],
+        env=environment,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=50,
+    )
+    assert done.returncode == 1
+    assert f"MCP_CONSOLE_IPC_PIPE_{named[0]} names a pipe of Windows".encode() in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
 def test_it_can_be_started_as_a_directory_in_isolation_and_without_site(leak_check):
     worker = Worker(program=WORKER.parent, flags=("-I", "-S"))
     try:
@@ -72,24 +92,17 @@ def test_it_can_be_started_as_a_directory_in_isolation_and_without_site(leak_che
         worker.close()
 
 
-def test_it_has_imported_nothing_that_is_slow_to_import(worker):
+PARTS = ("cell", "control", "imports", "interrupt", "link", "output", "request", "session", "stdin", "wire")
+
+
+def test_it_has_imported_next_to_nothing_until_something_is_used(worker):
     loaded = set(worker.run("import sys\nprint(*sys.modules)").out.split())
-    slow = {
-        "json",
-        "re",
-        "enum",
-        "typing",
-        "threading",
-        "asyncio",
-        "traceback",
-        "linecache",
-        "ast",
-        "ctypes",
-        "signal",
-    }
     base = [PYTHON, "-c", "import sys; print(*sys.modules)"]
     always = set(subprocess.run(base, capture_output=True, text=True, timeout=50).stdout.split())
-    assert loaded & slow <= always
+    ours = {"sideband_worker", *(f"sideband_worker.{part}" for part in PARTS)}
+    # All of C but the first, which is a few lines; pwd is how site finds a home that no variable names.
+    assert loaded - always - ours <= {"__future__", "_ast", "_json", "_queue", "pwd"}
+    assert ours <= loaded
 
 
 CELLS = {
@@ -125,6 +138,15 @@ CELLS = {
         "(True, '__main__', False)\n",
     ),
     "match nothing of ours": ("sorted(n for n in globals() if not n.startswith('_'))[:0]", "[]\n"),
+    "blank lines in brackets and strings": (
+        "x = [1,\n\n\n2]\ny = '''a\n\n\nb'''\nx, y",
+        "([1, 2], 'a\\n\\n\\nb')\n",
+    ),
+    "the value after a block": ("if True:\n    x = 1\nx + 1", "2\n"),
+    "the value of a block": ("if True:\n    5", ""),
+    "a line that is continued": ("1 + \\\n2", "3\n"),
+    "a form feed and tabs": ("\x0cif 1:\n\tx = 4\nx", "4\n"),
+    "a byte order mark": ("\ufeff7", "7\n"),
     "a walrus": ("(n := 10)", "10\n"),
     "a shadowed builtin": ("repr = len = None\n'x'", "'x'\n"),
     "the docstring of a cell": ("'''doc'''\n1", "1\n"),
@@ -135,9 +157,30 @@ CELLS = {
 def test_a_cell_shows_its_last_expression(shared, name):
     text, shown = CELLS[name]
     reply = shared.run(text)
+    shared.run("globals().pop('repr', 0), globals().pop('len', 0)")
     assert (reply.out, reply.err) == (shown, "")
     assert "error" not in reply.end
-    shared.run("globals().pop('repr', 0), globals().pop('len', 0)")
+
+
+def test_a_cell_needs_no_line_feed_at_its_end(shared):
+    shared.number += 1
+    mark = f"{shared.number:032x}"
+    shared.tell(type="stdin_write", text="'whole'", request_id=shared.number, mark=mark)
+    shared.payload(b"'whole'")
+    assert shared.finish().out == "'whole'\n"
+
+
+def test_the_streams_are_those_of_any_python_that_writes_to_a_pipe(shared):
+    shared.run("import io, os, sys")
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        reply = shared.run(
+            f"s = sys.{name}\n(s.encoding, s.fileno(), s.isatty(), s.writable(), s.readable(), s.mode,"
+            " isinstance(s, io.TextIOBase), s.write('é\\n'), s.buffer.write(b'raw\\n'), s is sys.__%s__)"
+            % name
+        )
+        assert reply.out.endswith(f"('utf-8', {fd}, False, True, False, 'w', True, 2, 4, True)\n")
+        assert "é\nraw\n" in (reply.out if fd == 1 else reply.err)
+        assert "TypeError" in shared.run(f"sys.{name}.write(b'bytes')").err
 
 
 def test_state_stays_from_cell_to_cell(shared):
@@ -154,10 +197,7 @@ def test_tasks_live_on_the_same_loop_from_cell_to_cell(worker):
 
 
 def test_asyncio_run_between_awaits_does_no_harm(shared):
-    shared.run(
-        "import asyncio\nasync def f(): pass\nawait f()\nasyncio.run(f())" if False else "import asyncio"
-    )
-    shared.run("async def f(): return 1")
+    shared.run("import asyncio\nasync def f(): return 1")
     shared.run("await f()")
     shared.run("asyncio.run(f())")
     assert shared.run("await f()").out == "1\n"

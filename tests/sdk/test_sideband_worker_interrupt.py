@@ -52,7 +52,9 @@ def test_it_ends_what_blocks_in(worker, place):
     assert survives(worker)
 
 
-@pytest.mark.parametrize("reader", ["input('? ')", "sys.stdin.read()", "sys.stdin.buffer.readline()"])
+@pytest.mark.parametrize(
+    "reader", ["input('? ')", "input()", "input('>>> ')", "sys.stdin.read()", "sys.stdin.buffer.readline()"]
+)
 def test_it_ends_a_read_of_stdin_and_discards_what_was_typed_ahead(worker, reader):
     number = worker.send(reader)
     worker.message("readline_start")
@@ -69,6 +71,20 @@ def test_it_ends_a_read_of_stdin_and_discards_what_was_typed_ahead(worker, reade
     worker.message("readline_start", prompt="b")
     worker.answer("three\n")
     assert worker.finish().out == "three\n"
+
+
+def test_in_pdb_it_stops_the_program_and_the_debugger_goes_on(worker):
+    worker.send("go = True\nbreakpoint()\nprint('here')\nwhile go: time.sleep(0.01)\nprint('done')")
+    worker.message("readline_start", prompt="(Pdb) ")
+    worker.answer("c\n")
+    worker.printed("here")
+    worker.interrupt(request_id=worker.number)
+    worker.message("readline_start", prompt="(Pdb) ")
+    worker.answer("go = False\n")
+    worker.message("readline_start", prompt="(Pdb) ")
+    worker.answer("c\n")
+    assert worker.finish().out.endswith("done\n")
+    assert survives(worker)
 
 
 def test_the_finally_clauses_of_a_coroutine_run(worker):
@@ -129,6 +145,107 @@ def test_code_that_swallows_it_goes_on_and_can_be_interrupted_again(worker):
     assert worker.finish().out == "try 1\nno\ntry 2\nno\n"
 
 
+def test_in_the_workers_own_code_it_waits_until_user_code_goes_on(worker):
+    # The worker looks on when getpass is imported: a finder of the user's own then runs within a function of ours.
+    worker.send(
+        "import os, signal\nclass Finder:\n    def find_spec(self, name, *_):\n        if name == 'getpass':\n"
+        "            try:\n                os.kill(os.getpid(), signal.SIGINT)\n"
+        "                for _ in range(1000): pass\n                print('calm')\n"
+        "            except KeyboardInterrupt:\n                print('torn')\n"
+        "sys.meta_path.insert(1, Finder())\nsys.modules.pop('getpass', None)\nimport getpass\ntime.sleep(1000)"
+    )
+    reply = worker.finish()
+    assert reply.out == "calm\n"
+    assert reply.err.endswith("KeyboardInterrupt\n")
+    assert survives(worker)
+
+
+def test_it_ends_an_error_that_is_being_shown_and_the_rest_is_still_said(worker):
+    worker.run("class E(Exception):\n    def __str__(self):\n        print('here'); time.sleep(1000)\n")
+    worker.send("raise E")
+    worker.printed("here")
+    worker.interrupt(request_id=worker.number)
+    reply = worker.finish()
+    assert reply.end["error"] is True
+    assert "raise E" in reply.err or "E (not shown" in reply.err
+    assert survives(worker)
+
+
+def test_it_ends_a_stream_of_the_users_own_that_does_not_flush(worker):
+    worker.run(
+        "class S:\n    def write(self, text): return len(text)\n"
+        "    def flush(self):\n        sys.__stdout__.write('here\\n'); time.sleep(1000)\n"
+    )
+    worker.send("sys.stdout = S()")
+    worker.printed("here")
+    worker.interrupt(request_id=worker.number)
+    assert "KeyboardInterrupt" in worker.finish().err
+    worker.send("sys.stdout = sys.__stdout__")
+    worker.finish()
+    assert survives(worker)
+
+
+def test_a_painter_that_does_not_end_can_be_interrupted(worker):
+    worker.run("class P:\n    def _repr_png_(self):\n        print('here'); time.sleep(1000)\n")
+    worker.send("P()")
+    worker.printed("here")
+    worker.interrupt(request_id=worker.number)
+    assert worker.finish().err.endswith("KeyboardInterrupt\n")
+    assert survives(worker)
+
+
+def test_a_module_that_the_worker_looks_on_at_can_be_interrupted_and_imported_again(worker, tmp_path):
+    (tmp_path / "getpass.py").write_text(
+        "import os, time\nprint('here')\nif not os.path.exists('go'): time.sleep(1000)"
+    )
+    worker.send("sys.modules.pop('getpass', None)\nimport getpass")
+    worker.printed("here")
+    worker.interrupt(request_id=worker.number)
+    assert worker.finish().err.endswith("KeyboardInterrupt\n")
+    (tmp_path / "go").touch()
+    assert worker.run("import getpass\ngetpass.__name__").out == "here\n'getpass'\n"
+
+
+def test_exit_handlers_can_be_interrupted(worker):
+    worker.send(
+        "import atexit\natexit.register(time.sleep, 1000)\natexit.register(print, 'here')\nsys.exit(4)"
+    )
+    worker.printed("here")
+    worker.interrupt(request_id=worker.number)
+    assert worker.finish().end["type"] == "request_end"
+    assert worker.drain() == 4
+
+
+def test_one_that_comes_too_late_for_its_request_never_reaches_the_next(worker):
+    for _ in range(30):
+        number = worker.send("1")
+        worker.interrupt(signalled=False, request_id=number)
+        worker.finish()
+        reply = worker.run("for _ in range(300): pass\n'whole'")
+        assert (reply.out, reply.err) == ("'whole'\n", "")
+
+
+def test_a_signal_that_comes_long_after_its_message_is_the_same_interrupt(worker):
+    worker.send(
+        "n = 0\ntry:\n    print('in'); time.sleep(1000)\nexcept KeyboardInterrupt:\n    n += 1\n"
+        "try:\n    input('now? ')\nexcept KeyboardInterrupt:\n    n += 1\nn"
+    )
+    worker.printed("in")
+    worker.interrupt(signalled=False, request_id=worker.number)
+    worker.message("readline_start", prompt="now? ")  # so it was felt, by the message alone
+    os.kill(worker.process.pid, signal.SIGINT)
+    worker.answer("\n")
+    assert worker.finish().out == "in\n1\n"
+
+
+def test_a_sleep_or_a_lock_of_the_users_making_does_not_disarm_it(worker):
+    worker.run("import signal, _thread\ntime.sleep = threading.Lock = _thread.start_new_thread = None")
+    worker.send("print('here')\nwhile True: pass")
+    worker.printed("here")
+    worker.interrupt(signalled=False, request_id=worker.number)
+    assert worker.finish().err.endswith("KeyboardInterrupt\n")
+
+
 def test_for_another_request_it_is_idle(worker):
     worker.send("print('here')\ninput()")
     worker.message("readline_start")
@@ -140,7 +257,9 @@ def test_for_another_request_it_is_idle(worker):
 
 def test_a_handler_of_the_users_own_has_its_cell_and_no_more(worker):
     worker.send(
-        "import signal\nsignal.signal(signal.SIGINT, lambda *_: print('mine'))\nprint('here')\ntime.sleep(0.5)"
+        "import signal\nheard = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: heard.append('mine'))\nprint('here')\n"
+        "while not heard: time.sleep(0.01)\nprint(*heard)"
     )
     worker.printed("here")
     worker.interrupt(request_id=worker.number)
@@ -161,6 +280,19 @@ def test_right_behind_its_request_it_ends_it_before_or_in_it(worker):
     assert survives(worker)
 
 
+def test_what_the_worker_imports_for_itself_is_not_torn(worker):
+    # It imports what shows a traceback when there is one; the interrupt comes in the middle of that.
+    code = (
+        "import os, signal\nclass Finder:\n    def find_spec(self, name, *_):\n        if name == 'tokenize':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\nsys.meta_path.insert(1, Finder())\n"
+        "for name in ('traceback', 'linecache', 'tokenize'): sys.modules.pop(name, None)\n1/0"
+    )
+    reply = worker.run(code)
+    assert "ZeroDivisionError" in reply.err
+    assert reply.end["error"] is True
+    assert survives(worker)
+
+
 def storm(worker, rounds):
     """Signals at random instants, of requests and between them; each request still ends once, with its own output."""
     chance = random.Random(7)
@@ -172,7 +304,10 @@ def storm(worker, rounds):
             worker.interrupt(request_id=number)
         reply = worker.finish()
         assert reply.out == f"ran {at}\n" or "KeyboardInterrupt" in reply.err
-        assert reply.out in ("", f"ran {at}\n")
+        assert f"ran {at}\n".startswith(
+            reply.out
+        )  # a print may be torn, as in any Python, but is nobody else's
+        assert "sideband_worker" not in reply.err
         assert reply.end["request_id"] == number
     assert survives(worker)
 
@@ -182,9 +317,6 @@ def test_at_random_instants_it_loses_nothing_and_mixes_nothing(worker):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(
-    "PLUGHOST_TEST_STORMS" not in os.environ,
-    reason="on a busy machine one end in thousands is missing, and nothing starts it yet: PLUGHOST_TEST_STORMS=1",
-)
+@pytest.mark.timeout(900)
 def test_at_thousands_of_random_instants_it_loses_nothing_and_mixes_nothing(worker):
     storm(worker, 5_000)

@@ -150,6 +150,7 @@ def test_neither_user_code_nor_its_children_see_the_sideband(worker):
 
 JUNK = {
     "no JSON": b"nonsense\n",
+    "JSON that is cut inside a text": b'{"type": "stdin_wri\n',
     "an array": b"[1]\n",
     "a number": b"5\n",
     "null": b"null\n",
@@ -167,6 +168,9 @@ JUNK = {
     "a request_id that is text": b'{"type": "interrupt", "request_id": "1"}\n',
     "an empty mark": b'{"type": "stdin_write", "text": "", "mark": ""}\n',
     "a mark with a separator": b'{"type": "stdin_write", "text": "", "mark": "\\u001e"}\n',
+    "an image mark that is too short": b'{"type": "stdin_write", "text": "", "image_mark": "0123"}\n',
+    "an image mark in capitals": b'{"type": "stdin_write", "text": "", "image_mark": "%s"}\n' % (b"A" * 32),
+    "an image mark that is none": b'{"type": "stdin_write", "text": "", "image_mark": 5}\n',
     "two values": b'{"type": "session_end"} {"type": "session_end"}\n',
     "not a number": b'{"type": "session_end", "x": NaN}\n',
 }

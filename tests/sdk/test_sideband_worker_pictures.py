@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.sdk.sideband_wire import PYTHON, Worker
+from tests.sdk.sideband_wire import PYTHON, Kept, Worker
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -32,15 +32,20 @@ def worker(leak_check, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def plots(tmp_path_factory):
-    """A worker with matplotlib."""
+def kept(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    worker = Worker(cwd=home, env={"HOME": str(home), "MPLCONFIGDIR": str(home)})
-    worker.message("backend_info")
-    first = worker.run("import matplotlib.pyplot as plt")
-    assert (first.out, first.messages) == ("", [])
-    yield worker
-    worker.close()
+    kept = Kept(cwd=home, env={"HOME": str(home), "MPLCONFIGDIR": str(home)})
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def plots(kept):
+    """A worker with matplotlib, and no figure."""
+    worker = kept.get("import matplotlib.pyplot as plt")
+    first = worker.run("plt.close('all')")
+    assert (first.out, first.err, first.messages) == ("", "", [])
+    return worker
 
 
 def images(reply):
@@ -79,6 +84,29 @@ def test_an_object_that_can_draw_itself_is_a_picture(worker, kind):
     assert worker.run("P").of("plot_image") == []  # the class is no picture
 
 
+@pytest.mark.parametrize("base", ["a" * 24 + "00000000", "b" * 24 + "ffffffff"], ids=["counts", "wraps"])
+def test_a_picture_is_marked_where_it_is_shown_if_the_host_says_from_what(worker, base):
+    worker.run(
+        f"import sys\nclass P:\n    def _repr_png_(self): return {PNG!r}\n    def __repr__(self): return 'P'"
+    )
+    worker.send("print('one')\nsys.displayhook(P())\nprint('two')\nP()", image_mark=base)
+    reply = worker.finish()
+    marks = [base[:24] + f"{(int(base[24:], 16) + n) % 2**32:08x}" for n in (1, 2)]
+    assert [told["mark"] for told in reply.of("plot_image")] == marks
+    assert reply.out == f"one\nP\n\x1e{marks[0]}\x1etwo\nP\n\x1e{marks[1]}\x1e"
+    assert "mark" not in worker.run("P()").of("plot_image")[0]
+
+
+def test_a_picture_is_no_less_shown_where_nobody_reads_stdout(worker):
+    worker.run(f"class P:\n    def _repr_png_(self): return {PNG!r}\nimport sys\nsys.stdout = sys.stderr")
+    worker.process.stdout.close()
+    del worker.fds[next(fd for fd, name in worker.fds.items() if name == "out")]
+    worker.send("P()", image_mark="a" * 32)
+    told = worker.message("plot_image")
+    assert "mark" not in told
+    worker.message("request_end")
+
+
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("result", ["None", "5", "b''", "'not base64'", "()"])
 def test_a_painter_that_paints_nothing_is_no_picture(worker, result):
@@ -102,7 +130,6 @@ def test_a_picture_may_be_so_large_and_no_larger(worker, over):
 
 @needs_matplotlib
 def test_a_figure_is_sent_new_then_updated_and_not_again(plots):
-    plots.run("plt.close('all')")
     reply = plots.run("lines = plt.plot([1, 2, 3])")
     [(name, is_new)] = images(reply)
     assert is_new
@@ -121,6 +148,28 @@ def test_show_sends_at_once_and_in_order_with_text(plots):
     plots.message("readline_start")
     plots.answer("\n")
     assert plots.finish().of("plot_image") == []
+
+
+@needs_matplotlib
+def test_a_figure_of_several_panels_is_one_picture(plots):
+    assert (
+        len(
+            images(
+                plots.run(
+                    "f, axes = plt.subplots(2, 2)\nx = [a.plot([1, n]) for n, a in enumerate(axes.flat)]"
+                )
+            )
+        )
+        == 1
+    )
+
+
+@needs_matplotlib
+def test_a_figure_that_is_shown_as_it_changes_keeps_its_id(plots):
+    reply = plots.run("for n in range(3):\n    plt.plot([n, 2 * n + 1])\n    plt.show()")
+    told = images(reply)
+    assert [is_new for _, is_new in told] == [True, False, False]
+    assert len({name for name, _ in told}) == 1
 
 
 @needs_matplotlib
@@ -159,6 +208,7 @@ def test_a_figure_survives_an_interrupt(plots):
 
 
 @needs_matplotlib
+@pytest.mark.timeout(300)
 def test_a_huge_figure_is_drawn_in_fewer_pixels(plots):
     plots.run("plt.close('all')")
     [told] = plots.run("f = plt.figure(figsize=(200, 100), dpi=300)\nx = plt.plot([1, 2])").of("plot_image")
@@ -166,7 +216,7 @@ def test_a_huge_figure_is_drawn_in_fewer_pixels(plots):
     assert width * height <= 4_194_304
     plots.run("plt.close('all')")
     noise = (
-        "import numpy\nf = plt.figure(figsize=(20, 20))\nx = plt.figimage(numpy.random.rand(2000, 2000, 3))"
+        "import numpy\nf = plt.figure(figsize=(13, 13))\nx = plt.figimage(numpy.random.rand(1300, 1300, 3))"
     )
     [told] = plots.run(noise).of("plot_image")
     assert len(base64.b64decode(told["data"])) <= 4_194_304

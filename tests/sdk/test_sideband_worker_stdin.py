@@ -1,17 +1,23 @@
 """What reads stdin in a cell asks the host, and never gets a byte of another request."""
 
+import os
+
 import pytest
 
-from tests.sdk.sideband_wire import Worker
+from tests.sdk.sideband_wire import Kept, Worker
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory):
+def kept(tmp_path_factory):
+    kept = Kept(cwd=tmp_path_factory.mktemp("cwd"))
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def worker(kept):
     """A worker for cells that leave it as it was."""
-    worker = Worker(cwd=tmp_path_factory.mktemp("cwd"))
-    worker.message("backend_info")
-    yield worker
-    worker.close()
+    return kept.get()
 
 
 def ask(worker, text, *answers):
@@ -159,6 +165,22 @@ def test_descriptor_0_is_at_its_end_so_nothing_can_take_a_later_request(worker, 
     assert worker.run(f"import os, subprocess, sys\n{code}").out == "b''\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "O_DIRECT"), reason="needs pipes of packets")
+def test_a_question_whose_answer_is_there_already_is_one_write_with_it(leak_check, tmp_path):
+    worker = Worker(cwd=tmp_path, packets=True)
+    try:
+        reply, _ = ask(worker, "input('a') + input('b')", "1\n2\n")
+        assert reply.out == "'12'\n"
+        assert worker.writes[1:] == [
+            ["readline_start"],
+            ["readline_result"],
+            ["readline_start", "readline_result"],
+            ["request_end"],
+        ]
+    finally:
+        worker.close()
+
+
 def test_a_thread_reads_while_its_request_runs(worker):
     code = (
         "import threading\ngot = []\nt = threading.Thread(target=lambda: got.append(input('thread? ')))\n"
@@ -169,12 +191,17 @@ def test_a_thread_reads_while_its_request_runs(worker):
     assert reply.out == "['yes']\n"
 
 
-def test_a_thread_whose_request_ends_finds_the_end_of_input(worker):
-    worker.run(
-        "import threading\nasked = threading.Event()\n"
-        "def read():\n    try:\n        asked.set(); input('lost? ')\n    except EOFError:\n        ended.append(1)\n"
-        "ended = []\nt = threading.Thread(target=read)\nt.start()\nasked.wait()"
+def test_a_thread_whose_request_ends_finds_the_end_of_input(worker, tmp_path):
+    seen = tmp_path / "seen"
+    worker.send(
+        "import os, threading, time\n"
+        "def read():\n    try:\n        input('lost? ')\n    except EOFError:\n        ended.append(1)\n"
+        "ended = []\nt = threading.Thread(target=read)\nt.start()\n"
+        f"while not os.path.exists({str(seen)!r}): time.sleep(0.01)"
     )
+    worker.message("readline_start", prompt="lost? ")
+    seen.touch()
+    worker.finish()
     assert worker.run("t.join()\nended").out == "[1]\n"
 
 
@@ -197,6 +224,48 @@ def test_stepping_past_the_end_of_a_cell_ends_the_cell(worker):
     reply = worker.finish()
     assert "sideband_worker" not in reply.out
     assert worker.run("last").out == "1\n"
+
+
+def test_questions_in_a_loop_are_each_answered(worker):
+    code = "total = 0\nwhile (line := input('number? ')) != 'end':\n    total += int(line)\ntotal"
+    reply, prompts = ask(worker, code, *(f"{n}\n" for n in range(20)), "end\n")
+    assert prompts == ["number? "] * 21
+    assert reply.out == f"{sum(range(20))}\n"
+
+
+def test_threads_go_on_while_a_question_waits(worker):
+    worker.send(
+        "import threading\nasked = threading.Event()\n"
+        "t = threading.Thread(target=lambda: asked.wait() and print('thread'))\nt.start()\n"
+        "class Prompt:\n    def __str__(self):\n        asked.set()\n        return '? '\n"
+        "x = input(Prompt())\nt.join()\nx"
+    )
+    worker.message("readline_start", prompt="? ")
+    worker.printed("thread\n")  # though nobody has answered
+    worker.answer("late\n")
+    assert worker.finish().out == "thread\n'late'\n"
+
+
+def test_threads_that_ask_at_once_are_each_answered_once(worker):
+    code = (
+        "import threading\ngot = []\n"
+        "ts = [threading.Thread(target=lambda: got.append(input('t? '))) for _ in range(5)]\n"
+        "[t.start() for t in ts]\n[t.join() for t in ts]\nsorted(got)"
+    )
+    reply, prompts = ask(worker, code, *(f"{n}\n" for n in range(5)))
+    assert prompts == ["t? "] * 5
+    assert reply.out == "['0', '1', '2', '3', '4']\n"
+
+
+def test_fileinput_and_readinto_are_served(worker):
+    reply, _ = ask(
+        worker, "import fileinput\nwith fileinput.input(files=['-']) as f: print(next(f), end='')", "line\n"
+    )
+    assert reply.out == "line\n"
+    reply, _ = ask(
+        worker, "import sys\nb = bytearray(3)\nsys.stdin.buffer.readinto1(b), bytes(b)", "abcdef\n"
+    )
+    assert reply.out == "(3, b'abc')\n"
 
 
 def test_a_post_mortem_sees_the_frame_that_failed(worker):

@@ -15,7 +15,7 @@ members = st.recursive(
     texts | st.booleans() | st.integers(), lambda inner: st.dictionaries(texts, inner), max_leaves=10
 )
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
     lambda inner: st.lists(inner) | st.dictionaries(texts, inner),
     max_leaves=10,
 )

@@ -52,7 +52,8 @@ read_cell <- function(text) {
 run_expressions <- function(expressions) {
   for (at in seq_along(expressions)) {
     result <- withVisible(evaluate(expressions[[at]]))
-    meet_interrupts() # R looks for one now and then only
+    meet_interrupts()
+    notice_interrupt() # R looks for one now and then only
     assign(".Last.value", result$value, envir = baseenv())
     if (result$visible) show_value(result$value)
     show_warnings()

@@ -5,6 +5,10 @@
 
 SHELL_DIGITS <- 9L # some shells know only descriptors of one digit; a worker has them, unless it inherits many
 
+INTERRUPTED <- c(2L, 130L) # what a command returns that SIGINT has ended: R's way of saying it, and a shell's
+LATE_S <- 0.25 # for the relay to say that there was an interrupt
+LATE_LOOK_S <- 0.005
+
 # Replace a function of a package, for everybody who calls it.
 replace_function <- function(package, name, value) {
   places <- list(asNamespace(package))
@@ -21,7 +25,8 @@ replace_function <- function(package, name, value) {
 
 hide_link <- function() {
   closing <- link$fds[link$fds <= SHELL_DIGITS]
-  prefix <- paste0("exec ", paste0(closing, ">&-", collapse = " "), "; ")
+  flag <- shQuote(flag_file())
+  prefix <- paste0("[ -e ", flag, " ] && kill -s INT $$; exec ", paste0(closing, ">&-", collapse = " "), "; ")
   for (name in c("system", "system2", "pipe")) {
     changed <- get(name, envir = baseenv())
     body(changed) <- prefix_commands(body(changed), prefix)
@@ -50,15 +55,26 @@ prefix_commands <- function(code, prefix) {
   code
 }
 
-# R hears no interrupt while a command runs, only the command does. What came meanwhile is raised again behind it.
+# R hears no interrupt while a command runs, only the command does: it is raised again where its frame is met. The host's own
+# signal may have ended the command before the relay has said so: a status that looks like that is worth a moment.
 around_command <- function(command) {
   if (is_child() || is.null(session$request)) return(command)
   meet_interrupts()
+  notice_interrupt()
   result <- withVisible(command)
-  if (hear_interrupts()) {
-    tools::pskill(link$worker, tools::SIGINT)
-    raise_interrupt()
+  session$deaf <- TRUE
+  heard <- hear_interrupts()
+  suspect <- is.numeric(result$value) && isTRUE(result$value[1L] %in% INTERRUPTED)
+  if (suspect) {
+    for (look in seq_len(LATE_S / LATE_LOOK_S)) {
+      if (heard) break
+      suspendInterrupts(Sys.sleep(LATE_LOOK_S))
+      heard <- hear_interrupts()
+    }
+  } else {
+    session$deaf <- FALSE
   }
+  if (heard) notice_interrupt()
   if (result$visible) result$value else invisible(result$value)
 }
 

@@ -52,17 +52,23 @@ ask <- function(prompt) {
   meet_interrupts()
   shown <- substr(prompt, 1L, TOLD_CHARACTERS)
   suspendInterrupts({
-    send_about(type = "readline_start", prompt = shown)
+    number <- session$request$number
+    asked <- list(type = "readline_start", prompt = shown, request_id = number)
+    if (!any(session$answers == as.raw(0x0aL))) {
+      send_together(asked)
+      asked <- NULL # it is told with its answer if that is there already
+    }
     session$waiting <- TRUE
     on.exit(session$waiting <- FALSE)
     while (!any(session$answers == as.raw(0x0aL))) {
-      if (take_frame(next_frame())) raise_interrupt()
+      if (take_frame(next_frame())) notice_interrupt() # unless code has handled it already: then the question stands
     }
     end <- match(as.raw(0x0aL), session$answers)
     line <- rawToChar(session$answers[seq_len(end - 1L)][session$answers[seq_len(end - 1L)] != as.raw(0L)])
     session$answers <- session$answers[-seq_len(end)]
     Encoding(line) <- "UTF-8"
-    send_about(type = "readline_result", prompt = shown, line = paste0(substr(line, 1L, TOLD_CHARACTERS), "\n"))
+    told <- paste0(substr(line, 1L, TOLD_CHARACTERS), "\n")
+    send_together(asked, list(type = "readline_result", prompt = shown, line = told, request_id = number))
     sub("\r$", "", line)
   })
 }

@@ -71,22 +71,25 @@ open_descriptors <- function() {
 is_child <- function() Sys.getpid() != link$worker
 
 # Send a message. If the host is gone, nothing happens: its end is on its way.
-send <- function(...) {
-  line <- encode_json(list(...))
-  if (is_child() || nchar(line, "bytes") > LINE_BYTES) return(FALSE)
+send <- function(...) send_together(list(...))
+
+# Send messages that belong together: at once, so that nobody sees one without the other. Those that are NULL are left out.
+send_together <- function(...) {
+  lines <- vapply(Filter(Negate(is.null), list(...)), encode_json, "")
+  if (is_child() || any(nchar(lines, "bytes") > LINE_BYTES)) return(FALSE)
   suspendInterrupts(tryCatch({
-    writeBin(c(charToRaw(line), as.raw(0x0aL)), link$out)
+    writeBin(charToRaw(paste0(lines, "\n", collapse = "")), link$out)
     flush(link$out)
     TRUE
   }, error = function(e) FALSE))
 }
 
-# Write a mark to both outputs, behind everything.
-write_marks <- function(mark) {
+# Write a mark to the outputs, behind everything.
+write_marks <- function(mark, outputs = list(link$stdout, link$stderr)) {
   bytes <- c(as.raw(0x1eL), mark, as.raw(0x1eL))
   flush(stdout())
   flush(stderr())
-  for (output in list(link$stdout, link$stderr)) {
+  for (output in outputs) {
     tryCatch({
       writeBin(bytes, output)
       flush(output)

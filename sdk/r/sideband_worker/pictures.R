@@ -11,11 +11,13 @@ pages <- new.env(parent = emptyenv()) # by the number of the device: its page's 
 drawn <- new.env(parent = emptyenv())
 drawn$count <- 0L
 drawn$drawing <- FALSE
+drawn$able <- isTRUE(unname(capabilities("png")))
 
-can_draw <- function() isTRUE(unname(capabilities("png")))
+can_draw <- function() drawn$able
 
 open_png <- function(file) {
-  grDevices::png(file, width = WIDTH_PX, height = HEIGHT_PX, res = RESOLUTION)
+  type <- if (isTRUE(unname(capabilities("cairo")))) "cairo" else getOption("bitmapType") # which needs no screen
+  grDevices::png(file, width = WIDTH_PX, height = HEIGHT_PX, res = RESOLUTION, type = type)
 }
 
 # Be the device that R opens when code draws and there is none.
@@ -100,14 +102,28 @@ show_page <- function(device) {
   bytes <- draw_again(plot)
   page$list <- plot[[1L]]
   if (!is.null(bytes) && !identical(bytes, page$bytes)) {
-    flush(stdout())
     send_about(
       type = "plot_image", id = page$id, mime_type = "image/png", data = base64(bytes),
-      is_new = is.null(page$bytes)
+      is_new = is.null(page$bytes), mark = mark_place()
     )
     page$bytes <- bytes
   }
   assign(as.character(device), page, envir = pages)
+}
+
+# Mark in standard output where a picture is, if the host wants that, and return the mark: of the request's n-th picture it is the
+# request's own with n added to its last eight digits.
+mark_place <- function() {
+  flush(stdout())
+  mark <- session$request$image_mark
+  if (is.null(mark)) return(NULL)
+  session$request$pictures <- session$request$pictures + 1L
+  text <- rawToChar(mark)
+  half <- function(from) strtoi(substr(text, from, from + 3L), 16L)
+  number <- (half(25L) * 65536 + half(29L) + session$request$pictures) %% 2^32
+  made <- sprintf("%s%04x%04x", substr(text, 1L, 24L), as.integer(number %/% 65536), as.integer(number %% 65536))
+  write_marks(charToRaw(made), list(link$stdout))
+  made
 }
 
 # Return a recorded plot as the bytes of a PNG; NULL if nothing came of it.

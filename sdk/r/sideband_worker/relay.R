@@ -3,9 +3,14 @@
 # It is a fork of the worker that holds nothing of it but the three ends it reads and writes, so that the host sees the end of
 # the worker's output whatever becomes of the relay. It ends when the host or the worker is gone.
 
-END_S <- 1.5 # from session_end to the end of a worker that does not go by itself: the host waits for 2
+END_S <- 1.2 # from session_end to the end of a worker that does not go by itself: it must be gone after 2
+GRACE_S <- 0.25 # for the signal that a host may send beside its message: another one would interrupt code twice
+AGAIN_S <- c(0.05, 0.25) # after an interrupt that the worker has not met: looks for programs that it has missed
 LOOK_S <- 0.05 # between two looks whether the worker is still there, meanwhile
+LOOKS_AGAIN <- 5L # of those: for programs that have missed the signal
 MARK_BYTES <- 256L # of a mark, so that it is written in one piece
+IMAGE_MARK_DIGITS <- 32L
+HEX_DIGITS <- charToRaw("0123456789abcdef")
 ID_LIMIT <- 2^53 # above, a number is no longer exact
 
 # Send one value to the worker: its length in 4 bytes, and the value as R writes it.
@@ -16,17 +21,21 @@ send_frame <- function(out, value) {
 }
 
 run_relay <- function(control, input, out, worker) {
-  compiler::enableJIT(3L) # a fork has it switched off
   last <- NULL # the number of the last request that was handed on
+  signals <- FALSE # whether there may be one of an earlier interrupt, that was late
   hand_on <- function(...) tryCatch(send_frame(out, list(...)), error = function(e) leave_relay())
   finish <- function(reason) {
+    raise_flag()
     hand_on(kind = "end", reason = reason)
     interrupt_group(worker)
     for (look in seq_len(END_S / LOOK_S)) {
       Sys.sleep(LOOK_S)
       hand_on(kind = "look") # which fails, and ends the relay, if the worker is gone
+      if (look %% LOOKS_AGAIN == 1L) signal_untouched(worker)
     }
-    tools::pskill(worker, tools::SIGKILL)
+    others <- setdiff(as.integer(list_group(worker)), Sys.getpid()) # or they would hold the worker's outputs
+    unlink(tempdir(), recursive = TRUE) # before its end can be seen, and once more for what it has made meanwhile
+    for (pid in unique(c(worker, others))) tools::pskill(pid, tools::SIGKILL)
     unlink(tempdir(), recursive = TRUE)
     leave_relay()
   }
@@ -39,15 +48,20 @@ run_relay <- function(control, input, out, worker) {
     } else if (message$type == "stdin_write") {
       text <- take_bytes(input, length(message$text))
       if (!identical(text, message$text)) finish("protocol_error") # nothing after it can be trusted
+      if (signals) await_signal(0)
+      signals <- FALSE
       last <- message$request_id
-      hand_on(kind = "write", number = message$request_id, mark = message$mark, text = text)
+      hand_on(kind = "write", number = message$request_id, mark = message$mark, image_mark = message$image_mark, text = text)
     } else if (message$type == "interrupt") {
       number <- message$request_id
       signalled <- is.null(number) || identical(number, last)
+      if (signalled) raise_flag()
       hand_on(kind = "interrupt", number = number, signalled = signalled)
       if (signalled) {
-        interrupt_group(worker)
+        if (!await_signal(GRACE_S)) interrupt_group(worker)
+        signals <- TRUE
         hand_on(kind = "signalled") # from here on it has arrived
+        signal_latecomers(worker)
       }
     } else if (message$type == "session_end") {
       finish("asked")
@@ -56,6 +70,54 @@ run_relay <- function(control, input, out, worker) {
     }
   }
 }
+
+# Wait for a signal of the host's, which the relay gets as everybody in its group does. Return whether it came, and forget it.
+await_signal <- function(seconds) {
+  tryCatch({
+    allowInterrupts(Sys.sleep(seconds))
+    FALSE
+  }, interrupt = function(i) TRUE)
+}
+
+# Signal those programs of the worker's that live on and cannot have heard: SIGINT ends whoever does not handle it, but is lost on
+# one that a shell is about to begin. Until the worker has met the interrupt, and where /proc tells.
+signal_latecomers <- function(worker) {
+  for (wait in AGAIN_S) {
+    Sys.sleep(wait)
+    if (!file.exists(flag_file())) return(invisible())
+    signal_untouched(worker)
+  }
+}
+
+signal_untouched <- function(worker) {
+  for (pid in Filter(is_untouched, list_group(worker))) tools::pskill(as.integer(pid), tools::SIGINT)
+}
+
+# Return the processes of the worker's group, and of the groups that it has made of its children.
+list_group <- function(worker) {
+  pids <- list.files("/proc", "^[0-9]+$")
+  about <- lapply(pids, function(pid) strsplit(sub(".*\\) ", "", proc_lines(pid, "stat")[1L]), " ", fixed = TRUE)[[1L]])
+  of <- function(at) vapply(about, `[`, "", at) # behind the name there are state, parent, group
+  groups <- c(worker, pids[of(2L) %in% worker & of(3L) == pids])
+  pids[of(3L) %in% groups & !of(1L) %in% "Z"]
+}
+
+is_untouched <- function(pid) {
+  masks <- grep("^Sig(Ign|Cgt):", proc_lines(pid, "status"), value = TRUE)
+  length(masks) == 2L && !any(grepl("[2367abef]$", masks)) # the bit of SIGINT
+}
+
+proc_lines <- function(pid, name) {
+  tryCatch(suppressWarnings(readLines(file.path("/proc", pid, name))), error = function(e) character())
+}
+
+# A command that has not begun cannot be signalled: it looks for a file instead, which is there before the signal. See children.R.
+# It is there until the worker has met the interrupt.
+flag_file <- function() file.path(tempdir(), "interrupted")
+
+raise_flag <- function() suppressWarnings(file.create(flag_file()))
+
+lower_flag <- function() unlink(flag_file())
 
 # Send SIGINT to the worker and to the commands it runs, as a terminal does; to the worker alone if it leads no group.
 interrupt_group <- function(worker) {
@@ -69,7 +131,7 @@ leave_relay <- function() {
 
 # Return a message with the types that the contract gives its members, or fail.
 check_message <- function(message) {
-  known <- message[names(message) %in% c("type", "text", "request_id", "mark")]
+  known <- message[names(message) %in% c("type", "text", "request_id", "mark", "image_mark")]
   if (!is.raw(known$type)) refuse("no type")
   known$type <- rawToChar(known$type)
   if ("request_id" %in% names(known)) {
@@ -83,6 +145,10 @@ check_message <- function(message) {
       mark <- known$mark
       fits <- is.raw(mark) && length(mark) > 0L && length(mark) <= MARK_BYTES
       if (!fits || any(mark < as.raw(0x20L) | mark > as.raw(0x7eL))) refuse("no mark")
+    }
+    if ("image_mark" %in% names(known)) {
+      mark <- known$image_mark
+      if (!is.raw(mark) || length(mark) != IMAGE_MARK_DIGITS || !all(mark %in% HEX_DIGITS)) refuse("no mark of pictures")
     }
   }
   known

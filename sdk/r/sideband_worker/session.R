@@ -3,11 +3,12 @@
 # Interrupts are held back except in user code. One that comes late stays pending, and is cleared before the next request.
 
 VERSION <- "0.1.0" # told to the host; the same as of the SDK for Python
-NOTICE_S <- 1e-4 # for R to notice a signal that has arrived
 
 session <- new.env(parent = emptyenv())
-session$request <- NULL # the one that runs: number, mark
+session$request <- NULL # the one that runs: number, mark, image_mark, and how many pictures it has shown
 session$last <- NULL # the number of the one before
+session$struck <- FALSE # whether a signal has ended that one, of which the relay has said nothing yet
+session$deaf <- FALSE # whether R may have missed a signal, which a command has heard
 session$waiting <- FALSE # for a line
 session$answers <- raw() # that nobody has read yet
 session$later <- list() # frames that came while a request ran, and are for after it
@@ -33,7 +34,7 @@ run_session <- function() {
   options(pager = show_files, error = NULL)
   send(
     type = "backend_info", language = "r", supports_images = can_draw(),
-    plughost = list(worker = "r", version = VERSION, request_ids = TRUE, marks = TRUE, pid = link$worker)
+    plughost = list(worker = "r", version = VERSION, request_ids = TRUE, marks = TRUE, image_marks = TRUE, pid = link$worker)
   )
   suspendInterrupts(repeat {
     if (length(session$later)) {
@@ -53,10 +54,17 @@ take_frame <- function(frame) {
     end = depart(frame$reason),
     ignored = session$ignored <- session$ignored + 1L,
     interrupt = {
-      if (frame$signalled) next_frame() # which says that the signal has arrived
+      if (frame$signalled) {
+        next_frame() # which says that the signal has arrived
+        lower_flag()
+      }
       hit <- !is.null(request) && (is.null(frame$number) || identical(frame$number, request$number))
+      struck <- session$struck && is.null(request) && (is.null(frame$number) || identical(frame$number, session$last))
+      session$struck <- FALSE
       if (hit) session$answers <- raw()
-      send(type = "interrupted", outcome = if (hit) "delivered" else "idle", request_id = frame$number)
+      if (hit && session$deaf) tools::pskill(link$worker, tools::SIGINT)
+      session$deaf <- FALSE
+      send(type = "interrupted", outcome = if (hit || struck) "delivered" else "idle", request_id = frame$number)
       return(hit)
     },
     write = if (is_answer(frame)) {
@@ -78,8 +86,9 @@ is_answer <- function(frame) {
 
 run_request <- function(frame) {
   clear_interrupts()
-  session$request <- list(number = frame$number, mark = frame$mark)
+  session$request <- list(number = frame$number, mark = frame$mark, image_mark = frame$image_mark, pictures = 0L)
   session$answers <- raw()
+  session$struck <- session$deaf <- FALSE
   failed <- tryCatch(
     withCallingHandlers(allowInterrupts(run_cell(frame$text)), interrupt = judge_interrupt),
     interrupt = function(i) {
@@ -87,12 +96,12 @@ run_request <- function(frame) {
       TRUE
     }
   )
-  if (is_child()) really_quit("no", as.integer(failed), FALSE) # a fork at the end of its cell has nobody to answer
+  if (is_child()) leave_child(failed) # a fork at the end of its cell has nobody to answer
   finish_request(failed)
 }
 
-# End the request that runs, if any: pictures, marks, and that it is over.
-finish_request <- function(failed) {
+# End the request that runs, if any: pictures, marks, that it is over, and `farewell` if it is the last.
+finish_request <- function(failed, farewell = NULL) {
   request <- session$request
   if (is.null(request)) return(invisible())
   if (can_draw()) tryCatch(show_pages(), error = show_error)
@@ -101,10 +110,11 @@ finish_request <- function(failed) {
   session$last <- request$number
   session$answers <- raw()
   if (!is.null(request$mark)) write_marks(request$mark)
-  send(
+  over <- list(
     type = "request_end", request_id = request$number, marked = if (!is.null(request$mark)) TRUE,
     error = if (failed) TRUE
   )
+  send_together(over, farewell)
 }
 
 # An end that comes now is put off until the request is over: it would begin in the middle of it.
@@ -115,8 +125,10 @@ take_frame_at_end <- function(frame) {
 # Send a message about the request that runs.
 send_about <- function(...) send(..., request_id = session$request$number)
 
-# Decide, where user code has been interrupted, whether it is meant; if not, it goes on.
+# Decide, where user code has been interrupted, whether it is meant; if not, it goes on. A host's own signal may be faster than
+# the relay: what it ends is told as soon as the relay has said which request was meant.
 judge_interrupt <- function(condition) {
+  if (is_child()) return(invisible())
   meant <- other <- FALSE
   suspendInterrupts(while (!is.null(frame <- frame_at_hand())) {
     if (take_frame(frame)) meant <- TRUE else if (frame$kind == "interrupt") other <- TRUE
@@ -124,6 +136,7 @@ judge_interrupt <- function(condition) {
   if (other && !meant && !is.null(findRestart("resume", condition))) {
     invokeRestart("resume")
   }
+  session$struck <- !meant
 }
 
 # Take what has come; return whether the request that runs is to be interrupted.
@@ -134,14 +147,12 @@ hear_interrupts <- function() {
 }
 
 # Raise an interrupt that has come, unless user code has handled it already.
-meet_interrupts <- function() if (hear_interrupts()) allowInterrupts(Sys.sleep(NOTICE_S))
+meet_interrupts <- function() if (hear_interrupts()) notice_interrupt()
 
-# Raise the interrupt whose signal was held back, where code may handle it.
-raise_interrupt <- function() allowInterrupts(repeat Sys.sleep(NOTICE_S))
+# Raise the interrupt whose signal has arrived and was held back, where code may handle it.
+notice_interrupt <- function() allowInterrupts(Sys.sleep(0))
 
-clear_interrupts <- function() {
-  tryCatch(allowInterrupts(Sys.sleep(NOTICE_S)), interrupt = function(i) NULL)
-}
+clear_interrupts <- function() tryCatch(notice_interrupt(), interrupt = function(i) NULL)
 
 # Show help and other files inline: there is no screen for a pager.
 show_files <- function(files, header, title, delete.file) {

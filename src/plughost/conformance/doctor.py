@@ -65,6 +65,9 @@ def examine(binding: Binding) -> Iterator[Finding]:
         if binding.contract == "duplex":
             yield from _duplex(binding, launcher) if not script else ()
             return
+        if binding.contract == "sideband":
+            yield from _sideband(binding, launcher) if not script else ()
+            return
         behaviour = list(_behaviour(binding, launcher))
         yield from behaviour
     finally:
@@ -89,6 +92,12 @@ def _duplex(binding: Binding, launcher: LocalLauncher) -> Iterator[Finding]:
     from . import duplex_doctor  # it needs what is defined here
 
     yield from duplex_doctor.examine(binding, launcher)
+
+
+def _sideband(binding: Binding, launcher: LocalLauncher) -> Iterator[Finding]:
+    from . import sideband_doctor  # it needs what is defined here
+
+    yield from sideband_doctor.examine(binding, launcher)
 
 
 def system() -> Iterator[Finding]:

@@ -214,9 +214,10 @@ class Host:
     ) -> AsyncConsole:
         """Start a worker of the `sideband` contract, and return a console that runs code in it.
 
-        *worker* is a Python interpreter, a virtual environment, the words of a command, or a binding; without one, the
-        nearest `.venv` above the working directory, `python3` on the PATH, or this interpreter. *name* tells it from
-        the other consoles of this host. The options are those of `ConsoleKeywords`.
+        *worker* is a Python interpreter, a virtual environment, `python`, `r`, a plugin's directory or its name in
+        plughost.toml, the words of a command, or a binding; without one, the nearest `.venv` above the working
+        directory, `python3` on the PATH, or this interpreter. *name* tells it from the other consoles of this host.
+        The options are those of `ConsoleKeywords`.
         Raises ManifestError, PluginFailure, LocalProtocolError and HostClosed.
         """
         from .sideband.asyncio_console import AsyncConsole

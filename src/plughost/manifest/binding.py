@@ -17,9 +17,10 @@ from msgspec import Meta, Struct, field
 from ..capabilities.allow_list import flaw
 from ..errors import ManifestError
 from . import document
+from .sideband_snippets import Snippets
 
 FILE_NAME = "plugin.toml"
-CONTRACTS = ("execute", "envelope", "hook", "duplex")  # those that this version speaks
+CONTRACTS = ("execute", "envelope", "hook", "duplex", "sideband")  # those that this version speaks
 COMMAND_LINE = "(command line)"
 IN_CODE = "(given in code)"
 USUAL_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ")
@@ -95,6 +96,7 @@ class Binding(Struct, frozen=True):
     survivors: Literal["end", "allow"] = "end"
     execute: ExecuteOptions = ExecuteOptions()
     hook: HookOptions = HookOptions()
+    check: Snippets = Snippets()  # of `sideband`
     writable: tuple[Path, ...] | None = (
         None  # it can write below these paths only; None: wherever its user can
     )
@@ -108,6 +110,10 @@ class Binding(Struct, frozen=True):
             from .duplex_limits import DuplexLimits  # which are made of those here
 
             msgspec.structs.force_setattr(self, "limits", DuplexLimits())
+        elif self.contract == "sideband":
+            from .sideband_limits import SidebandLimits  # likewise
+
+            msgspec.structs.force_setattr(self, "limits", SidebandLimits())
 
     @property
     def reference(self) -> str:
@@ -139,10 +145,33 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
     execute: ExecuteOptions = ExecuteOptions()
     hook: HookOptions = HookOptions()
+    check: Snippets = Snippets()
 
 
 class _HookDocument(_Document, frozen=True, forbid_unknown_fields=True):
     limits: HookLimits = HookLimits()
+
+
+class _Contract(Struct, frozen=True):
+    contract: str = ""
+
+
+class _Head(Struct, frozen=True):
+    """As much of a binding as says which limits it may set."""
+
+    plugin: _Contract = _Contract()
+
+
+def _type(head: _Head) -> type[_Document]:
+    match head.plugin.contract:
+        case "hook":
+            return _HookDocument
+        case "sideband":
+            from .sideband_document import SidebandDocument  # which is made of those here
+
+            return SidebandDocument
+        case _:
+            return _Document
 
 
 def read(path: Path) -> Binding:
@@ -155,17 +184,13 @@ def read(path: Path) -> Binding:
         remedy = f"To run it as a plugin: --contract CONTRACT -- {shlex.quote(str(path))}"
         raise ManifestError(str(path), "", f"this is no binding, such as a {FILE_NAME}", remedy)
     file = path / FILE_NAME if is_directory else path
-    found = document.read(file, _Document)
-    if found.plugin.contract == "hook":
-        found = document.read(file, _HookDocument)
+    found = document.read(file, _type(document.read(file, _Head)))
     return _bind(found, file.absolute().parent, str(file))
 
 
 def parse(text: str, directory: Path, source: str = FILE_NAME) -> Binding:
     """Return the binding in *text*, as if it were a file in *directory*. Raises ManifestError."""
-    found = document.parse(text, source, _Document)
-    if found.plugin.contract == "hook":
-        found = document.parse(text, source, _HookDocument)
+    found = document.parse(text, source, _type(document.parse(text, source, _Head)))
     return _bind(found, directory, source)
 
 
@@ -201,6 +226,7 @@ def _bind(found: _Document, directory: Path, source: str) -> Binding:
         survivors=found.plugin.survivors,
         execute=found.execute,
         hook=found.hook,
+        check=found.check,
     )
     check(binding)
     if binding.contract == "duplex":
@@ -252,6 +278,7 @@ def _check_types(binding: Binding, wrong: Callable[[str, str, str], ManifestErro
         "environment": binding.environment,
         "execute": binding.execute,
         "hook": binding.hook,
+        "check": binding.check,
     }
     for table, part in tables.items():
         try:

@@ -1,12 +1,14 @@
 """How a user names a `sideband` worker, to the binding that starts it. Starts nothing, and asks no interpreter.
 
-A worker is a Python interpreter, a virtual environment, or a command. Where none is named, the Python of the project
-is meant: of the nearest `.venv` above the working directory, then `python3` on the PATH, then this one.
+A worker is a language (`python`, `r`), an interpreter of either, a virtual environment, a plugin of the project, or a
+command. Where none is named, the Python of the project is meant: of the nearest `.venv` above the working directory,
+then `python3` on the PATH, then this one. A file that is called like a language is named by its path: `./r`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,18 +18,27 @@ import msgspec
 import plughost_sdk
 
 from ..errors import ManifestError
-from .binding import IN_CODE, USUAL_ENVIRONMENT, Binding, Environment, Limits
+from . import project
+from .binding import FILE_NAME, IN_CODE, USUAL_ENVIRONMENT, Binding, Environment, Limits
 from .sideband_limits import SidebandLimits
 
 CONTRACT = "sideband"
 # The file and not its directory: Python would import a module for that, which takes longer.
 WORKER = str(Path(plughost_sdk.__file__).with_name("sideband_worker") / "__main__.py")
+R_WORKER = str(Path(plughost_sdk.__file__).with_name("sideband_worker_r") / "sideband_worker.R")
+PYTHON = "python"
+R = "r"
+# Either takes a script, with other words; a version may be part of its name. `R` would show each line of the script.
+R_PROGRAM = re.compile(r"R(?:script)?(?:-?[0-9][0-9.]*)?")
+R_WORDS = {True: (R_WORKER,), False: ("--no-echo", "--no-restore", "--no-save", f"--file={R_WORKER}")}
+NO_R = "Install R (r-base-core in Debian and Ubuntu, r in Homebrew), or name an Rscript program"
 VENV = ".venv"
 PROGRAMS = ("bin/python", "bin/python3")  # of a virtual environment
 # What people's code expects to find, beside what every plugin is given.
 PERSONAL_ENVIRONMENT = (
     "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
     "LC_CTYPE", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "MPLBACKEND", "MPLCONFIGDIR",
+    "R_LIBS", "R_LIBS_USER", "R_LIBS_SITE", "R_ENVIRON_USER", "R_PROFILE_USER",
 )  # fmt: skip
 
 Worker = str | os.PathLike[str] | Sequence[str] | Binding
@@ -41,28 +52,65 @@ def bind(
     limits: SidebandLimits | None = None,
     environment: Environment | None = None,
 ) -> Binding:
-    """Return the binding of *worker*: an interpreter, a virtual environment, the words of a command, or a binding.
+    """Return the binding of *worker*: whatever names one, the words of a command, or a binding.
 
-    Without one, `find_python` chooses. *cwd* is where it runs, the current directory otherwise. Raises ManifestError.
+    Without one, `find_python` chooses. *cwd* is where it runs: the current directory, or what a plugin says, otherwise.
+    Raises ManifestError.
     """
     where = Path(cwd if cwd is not None else Path()).absolute()
+    if isinstance(worker, str | os.PathLike):
+        worker = _plugin(where, os.fspath(worker)) or _interpreter(where, os.fspath(worker))
     if isinstance(worker, Binding):
-        return _checked(_renamed(worker, name, limits, environment))
-    if worker is None or isinstance(worker, str | os.PathLike):
-        command: tuple[str, ...] = (str(find_python(where, worker)), WORKER)
-    else:
-        command = _words(worker)
+        return _checked(_changed(worker, name, None if cwd is None else where, limits, environment))
     return _checked(
         Binding(
             name=name or CONTRACT,
             contract=CONTRACT,
-            command=command,
+            command=_words((str(find_python(where)), WORKER) if worker is None else worker),
             directory=where,
             cwd=where,
             environment=environment or Environment(inherit=(*USUAL_ENVIRONMENT, *PERSONAL_ENVIRONMENT)),
             limits=limits or SidebandLimits(),
         )
     )
+
+
+def _plugin(cwd: Path, name: str) -> Binding | None:
+    """Return the worker that has a file of its own at *name*, or that the project of *cwd* calls so."""
+    if not name or "\0" in name or name.lower() in (PYTHON, R):
+        return None
+    place = cwd / Path(name).expanduser()
+    if os.path.isfile(place / FILE_NAME) or (place.suffix == ".toml" and os.path.isfile(place)):
+        return project.read(place)
+    if "/" in name or os.path.exists(place):
+        return None
+    entry = project.load(cwd).find(name)
+    if entry is not None and entry.error is not None:
+        raise entry.error
+    return None if entry is None else entry.binding
+
+
+def _interpreter(cwd: Path, name: str) -> tuple[str, ...]:
+    """Return the command of our worker for the language or the interpreter that is called *name*."""
+    if name.lower() == R:
+        return _run_by_r(find_r(cwd))
+    if name.lower() == PYTHON:
+        return (str(find_python(cwd)), WORKER)
+    program = find_python(cwd, name)
+    return _run_by_r(program) if R_PROGRAM.fullmatch(program.name) else (str(program), WORKER)
+
+
+def _run_by_r(program: Path) -> tuple[str, ...]:
+    return (str(program), *R_WORDS[program.name.startswith("Rscript")])
+
+
+def find_r(cwd: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """Return the `Rscript` that is on the PATH. Raises ManifestError if R is not installed."""
+    path = (os.environ if environ is None else environ).get("PATH", os.defpath)
+    found = shutil.which("Rscript", path=path)
+    if found is None:
+        raise _wrong("there is no Rscript on the PATH", NO_R)
+    return cwd / found  # a PATH may be relative
 
 
 def find_python(
@@ -136,12 +184,16 @@ def _words(worker: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-def _renamed(
-    binding: Binding, name: str, limits: SidebandLimits | None, environment: Environment | None
+def _changed(
+    binding: Binding,
+    name: str,
+    cwd: Path | None,
+    limits: SidebandLimits | None,
+    environment: Environment | None,
 ) -> Binding:
-    changes = {"name": name or None, "limits": limits, "environment": environment}
+    said = {"name": name or None, "cwd": cwd, "limits": limits, "environment": environment}
     changed: Binding = msgspec.structs.replace(
-        binding, **{key: value for key, value in changes.items() if value is not None}
+        binding, **{key: value for key, value in said.items() if value is not None}
     )
     return changed
 

@@ -1,4 +1,9 @@
-"""Every number that bounds a `sideband` worker, with its unit and its reason. Knows no worker."""
+"""Every number that bounds a `sideband` worker, with its unit and its reason. Knows no worker.
+
+The `[limits]` of a worker's `plugin.toml` may hold any of those below, and those that every contract has: `reap_s`,
+`line_bytes`, `stderr_bytes`, `memory_mb`, `cpu_s`, `open_files`, `processes`, `file_mb`. Seconds are above 0, and a day
+at most.
+"""
 
 from __future__ import annotations
 

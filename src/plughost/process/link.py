@@ -60,31 +60,11 @@ class Link:
     """A running plugin, as a driver sees it."""
 
     __slots__ = (
-        "_appetite",
-        "_beside",
-        "_clock",
-        "_ending_input",
-        "_frames",
-        "_ladder",
-        "_observe",
-        "_open",
-        "_peak_kib",
-        "_pending",
-        "_stderr",
-        "_survivors",
-        "_unread",
-        "_watcher",
-        "_writing",
-        "_writing_beside",
-        "exit_status",
-        "finished",
-        "on_change",
-        "on_stderr",
-        "process",
-        "session",
-        "shortcut",
-        "watch_memory",
-    )
+        "_appetite", "_beside", "_clock", "_ending_input", "_frames", "_ladder", "_observe", "_open",
+        "_peak_kib", "_pending", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
+        "_writing_beside", "exit_status", "finished", "on_change", "on_stderr", "process", "session",
+        "shortcut", "watch_memory",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -334,10 +314,11 @@ class Link:
             self._clock()
         )  # what was said in time is heard, however late we come to read it
         if channel is Channel.STDERR:
-            lines = self._stderr.receive_data(data) if data else self._stderr.receive_eof()
             if self.on_stderr is not None:
+                self._stderr.keep_data(data)
                 self.on_stderr(data)
             else:
+                lines = self._stderr.receive_data(data) if data else self._stderr.receive_eof()
                 for line in lines:
                     self._observe(StderrLine(line))
         if data:

@@ -36,15 +36,19 @@ class StderrLog:
 
     def receive_data(self, data: bytes) -> list[str]:
         """Take *data* and return the lines that are whole now."""
-        self.received += len(data)
-        self._tail += data
-        if len(self._tail) > 2 * self.keep:  # twice, so that a flood is not moved byte by byte
-            del self._tail[: -self.keep]
+        self.keep_data(data)
         if self._forwarded > FORWARD_LIMIT:
             return []
         *whole, partial = (self._partial + data).split(b"\n")
         self._partial = partial[: LINE_LIMIT + 1]
         return self._forward(whole)
+
+    def keep_data(self, data: bytes) -> None:
+        """Take *data* for the tail alone: whoever shows it has it already."""
+        self.received += len(data)
+        self._tail += data
+        if len(self._tail) > 2 * self.keep:  # twice, so that a flood is not moved byte by byte
+            del self._tail[: -self.keep]
 
     def receive_eof(self) -> list[str]:
         """Return the last line if it had no line feed, and a note if lines were dropped."""

@@ -43,6 +43,8 @@ def assert_conforms(
             report = _examine_hook(binding, launcher, schema)
         elif binding.contract == "duplex":
             report = _examine_duplex(binding, launcher)
+        elif binding.contract == "sideband":
+            report = _examine_sideband(binding, launcher)
         else:
             report = _examine_execute(binding, launcher, tool, input)
     finally:
@@ -73,6 +75,12 @@ def _examine_duplex(binding: Binding, launcher: Launcher) -> Report:
     if binding.source == COMMAND_LINE:
         return duplex.check(duplex_subject.of_command(binding.command, binding.directory), launcher)
     return duplex.check(duplex_registry.load(binding.directory), launcher)
+
+
+def _examine_sideband(binding: Binding, launcher: Launcher) -> Report:
+    from ..conformance import sideband
+
+    return sideband.check(binding, launcher)
 
 
 def _examine_envelope(

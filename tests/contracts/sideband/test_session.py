@@ -306,6 +306,14 @@ def test_a_request_that_reads_waits_for_input_and_that_is_told_with_its_prompt(o
     assert ours.session.next_deadline() is None
 
 
+def test_a_secret_is_told_as_one_and_the_next_question_is_none(ours):
+    ours.run().tell(line("readline_start", prompt="pin: ", request_id=1, secret=True))
+    assert ours.session.take() == (Prompt("pin: ", 1, secret=True),)
+    ours.session.answer("x")
+    ours.tell(read("pin: ", "x\n")).tell(ask())
+    assert ours.session.take() == (Prompt("name? ", 1),)
+
+
 @requirement("sideband:input:answered")
 def test_an_answer_is_announced_under_the_same_id_without_a_mark(ours):
     ours.run("code").tell(ask()).answer("Ada")

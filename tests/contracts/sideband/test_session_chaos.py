@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from plughost.autopsy import ExitStatus
 from plughost.contracts.base import Channel, EndWanted
 from plughost.contracts.sideband.news import Completed, Gone
+from plughost.contracts.sideband.output import image_token, sequence
 from plughost.contracts.sideband.session import SidebandSession
 from plughost.contracts.sideband.states import FINAL
 from plughost.contracts.sideband.terms import Terms
@@ -24,11 +25,23 @@ LINES = st.one_of(
     st.builds(lambda about: line("request_end", **about), IDS),
     st.builds(lambda about: line("interrupted", outcome="delivered", **about), IDS),
     st.builds(lambda about: image(**about), IDS),
+    st.builds(lambda about, number: image(mark=image_token(TOKEN, number), **about), IDS, st.integers(0, 3)),
     st.just(line("session_end", status=1)),
     st.binary(max_size=5),
     st.just(b"x" * 300),
 )
-OUTPUT = st.sampled_from([b"a", MARK, MARK[:10], MARK[10:], b"\xe2", b"\x82\xac", b"\x1e"])
+OUTPUT = st.sampled_from(
+    [
+        b"a",
+        MARK,
+        *(sequence(image_token(TOKEN, number)) for number in (1, 2)),
+        MARK[:10],
+        MARK[10:],
+        b"\xe2",
+        b"\x82\xac",
+        b"\x1e",
+    ]
+)
 CHANNELS = st.sampled_from([Channel.STDOUT, Channel.STDERR, Channel.CONTROL_IN])
 STEPS = st.one_of(
     st.tuples(st.just("tell"), LINES),
@@ -40,7 +53,9 @@ STEPS = st.one_of(
     st.tuples(st.just("close"), CHANNELS),
     st.tuples(st.sampled_from(["end", "broken"]), st.none()),
 )
-FIRST = st.sampled_from([hello(), hello(marks=False), FOREIGN + line("readline_start", prompt="> "), b""])
+FIRST = st.sampled_from(
+    [hello(), hello(image_marks=True), hello(marks=False), FOREIGN + line("readline_start", prompt="> "), b""]
+)
 
 
 class Chaos:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import os
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +42,6 @@ class Desk:
             reply = self.poll(0.01)
             assert reply.state == "running", reply
             shown += reply.text
-
-    def run_to_the_end(self, text: str) -> Reply:
-        """Run *text*, which ends the worker, and return one reply with all of it.
-
-        A worker that announces its end may say that the request is over a moment before.
-        """
-        reply = self.run(text)
-        items = reply.items
-        while reply.state != "ended":
-            later = self.poll(0.01)
-            items += later.items
-            reply = replace(later, request_id=reply.request_id, error=reply.error or later.error, items=items)
-        return reply
 
     def answer(self, text: str, timeout: float = PATIENCE_S) -> Reply:
         return self.lab.wait(self.console.answer(text, timeout))

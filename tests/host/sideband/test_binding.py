@@ -10,7 +10,7 @@ import pytest
 
 from plughost.errors import ManifestError
 from plughost.manifest.binding import Binding, Environment, Limits
-from plughost.manifest.sideband_binding import WORKER, bind, find_python, limits_of
+from plughost.manifest.sideband_binding import R_WORKER, WORKER, bind, find_python, find_r, limits_of
 from plughost.manifest.sideband_limits import LINE_BYTES, SidebandLimits
 
 
@@ -96,6 +96,141 @@ def test_the_worker_of_an_interpreter_is_the_one_that_comes_with_us(tmp_path: Pa
     assert os.path.isfile(WORKER)
     assert (binding.name, binding.contract, binding.cwd) == ("mine", "sideband", tmp_path)
     assert "HOME" in binding.environment.inherit
+
+
+@pytest.mark.parametrize("name", ["r", "R"])
+def test_the_language_r_is_the_rscript_on_the_path(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    rscript = program(home / "bin/Rscript")
+    (home / "R").mkdir()  # as in every package of R: it is not meant
+    monkeypatch.setenv("PATH", str(rscript.parent))
+    assert bind(name, cwd=home).command == (str(rscript), R_WORKER)
+    assert os.path.isfile(R_WORKER)
+    assert len(list(Path(R_WORKER).with_name("sideband_worker").glob("*.R"))) > 5
+
+
+def test_without_r_the_error_says_what_to_install(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(home))
+    with pytest.raises(ManifestError) as caught:
+        bind("r", cwd=home)
+    assert "r-base-core" in str(caught.value)
+    with pytest.raises(ManifestError):
+        find_r(home, {"PATH": ""})
+
+
+@pytest.mark.parametrize("name", ["Rscript", "Rscript-4.4", "R", "R-4.4.1", "R4"])
+def test_a_program_that_is_an_r_gets_the_worker_for_r(home: Path, name: str) -> None:
+    path = program(home / "opt" / name)
+    command = bind(path).command
+    assert command[0] == str(path)
+    assert command[-1].endswith(R_WORKER)
+    assert command[-1].startswith("--file=") is not name.startswith("Rscript")
+
+
+@pytest.mark.parametrize("name", ["Rust", "Rscripts", "python3", "r4", "R-"])
+def test_every_other_program_is_a_python(home: Path, name: str) -> None:
+    path = program(home / "opt" / name)
+    assert bind(path).command == (str(path), WORKER)
+
+
+@pytest.mark.parametrize("name", ["python", "Python"])
+def test_the_language_python_is_the_python_of_the_project(home: Path, name: str) -> None:
+    near = program(home / ".venv/bin/python")
+    program(home / "python", 0o644)
+    assert bind(name, cwd=home).command == (str(near), WORKER)
+
+
+WORKER_FILE = """
+[plugin]
+name = "mine"
+contract = "sideband"
+command = ["./worker", "-x"]
+cwd = "data"
+[environment]
+pass = ["PATH"]
+set = { DEPTH = "3" }
+[limits]
+handshake_s = 3
+head_chars = 2048
+memory_mb = 99
+"""
+
+
+@pytest.fixture
+def project(home: Path) -> Path:
+    """A directory whose project knows workers by name."""
+    (home / "plughost.toml").write_text('[plugins]\nours = "workers/mine"\nbroken = "workers/none"\n')
+    (home / "workers/mine").mkdir(parents=True)
+    (home / "workers/mine/plugin.toml").write_text(WORKER_FILE)
+    return home
+
+
+@pytest.mark.parametrize("name", ["ours", "workers/mine", "workers/mine/plugin.toml", "./workers/mine"])
+def test_a_worker_with_a_file_of_its_own_is_named_as_any_plugin(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(project)
+    program(project / "bin/ours")  # is not meant
+    monkeypatch.setenv("PATH", str(project / "bin"))
+    binding = bind(name)
+    home = project / "workers/mine"
+    assert (binding.name, binding.command, binding.directory) == ("mine", ("./worker", "-x"), home)
+    assert binding.cwd == home / "data"
+    assert binding.environment == Environment(inherit=("PATH",), set={"DEPTH": "3"})
+    assert limits_of(binding) == SidebandLimits(handshake_s=3, head_chars=2048, memory_mb=99)
+
+
+def test_what_is_said_of_such_a_worker_goes_before_its_file(project: Path) -> None:
+    environment = Environment(inherit=())
+    limits = SidebandLimits(images=1)
+    binding = bind("ours", name="other", cwd=project / "project", limits=limits, environment=environment)
+    assert (binding.name, binding.command) == ("other", ("./worker", "-x"))
+    assert (binding.directory, binding.cwd) == (project / "workers/mine", project / "project")
+    assert (binding.limits, binding.environment) == (limits, environment)
+
+
+def test_a_worker_whose_file_is_broken_is_refused_with_its_own_reason(project: Path) -> None:
+    with pytest.raises(ManifestError) as caught:
+        bind("broken", cwd=project)
+    assert "workers/none" in caught.value.source
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("head_chars = 2048", "head_chars = 1"),
+        ("head_chars = 2048", 'head_chars = "many"'),
+        ("head_chars = 2048", "frame_bytes = 33554433"),
+        ("head_chars = 2048", "images = 4097"),
+        ("head_chars = 2048", "image_bytes = -1"),
+        ("head_chars = 2048", "spool_bytes = 1.5"),
+        ("head_chars = 2048", "heads = 2"),
+        ("handshake_s = 3", "handshake_s = 0"),
+        ('contract = "sideband"', 'contract = "execute"'),
+        ('contract = "sideband"', 'contract = "sidebands"'),
+        ('command = ["./worker", "-x"]', "command = []"),
+    ],
+)
+def test_a_file_that_could_not_work_is_refused(project: Path, old: str, new: str) -> None:
+    (project / "workers/mine/plugin.toml").write_text(WORKER_FILE.replace(old, new))
+    with pytest.raises(ManifestError):
+        bind("ours", cwd=project)
+
+
+def test_a_file_may_say_no_limits_at_all(project: Path) -> None:
+    (project / "workers/mine/plugin.toml").write_text(WORKER_FILE.partition("[limits]")[0])
+    assert bind("ours", cwd=project).limits == SidebandLimits()
+
+
+@pytest.mark.parametrize("field", SidebandLimits.__struct_fields__)
+def test_every_limit_can_be_set_in_a_file(project: Path, field: str) -> None:
+    value = 3_000  # seconds, bytes, characters, pictures: all of them may be so many
+    assert getattr(SidebandLimits(), field) != value
+    (project / "workers/mine/plugin.toml").write_text(
+        WORKER_FILE.partition("[limits]")[0] + f"[limits]\n{field} = {value}\n"
+    )
+    assert getattr(limits_of(bind("ours", cwd=project)), field) == value
 
 
 def test_a_command_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -150,6 +150,83 @@ def test_five_hundred_requests_back_to_back_are_each_answered_by_their_own(both:
         assert (reply.text, reply.request_id) == (f"{number}\n", number + 1)
 
 
+TEXTS = {
+    "no-line-end": ("x = 1; x", "1\n"),
+    "line-end": ("x = 1; x\n", "1\n"),
+    "crlf": ("x = 1\r\nif x:\r\n    x\r\nprint(x)\r\n", "1\n"),
+    "cr": ("x = 1\rprint(x)", "1\n"),
+    "many-line-ends": ("\n\nx = 1\n\n\nx\n\n", "1\n"),
+    "comment": ("# nothing", ""),
+    "empty": ("", ""),
+    "line-ends-only": ("\n\n", ""),
+    "blanks-only": ("  \t ", ""),
+    "block-without-end": ("for x in range(2):\n    print(x)", "0\n1\n"),
+    "not-ascii": ("'žluť 🎨'", "'žluť 🎨'\n"),
+    "nul-in-text": ("len('a\\0b')", "3\n"),
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), TEXTS.values(), ids=TEXTS)
+def test_a_request_may_end_its_lines_in_any_way_and_hold_nothing_at_all(
+    both: Lab, text: str, shown: str
+) -> None:
+    desk = both.console()
+    reply = desk.run(text)
+    assert (reply.state, reply.text, reply.error, reply.prompt) == ("ready", shown, False, "")
+    assert desk.run("'next'").text == "'next'\n"
+
+
+def test_a_run_that_waits_for_nothing_says_running_and_goes_on(both: Lab) -> None:
+    desk = both.console()
+    go = both.pipe()
+    reply = desk.run(f"print(open({str(go)!r}).read())", 0)
+    assert (reply.state, reply.items, reply.request_id, reply.error) == ("running", (), 1, False)
+    again = desk.poll(0)
+    assert (again.state, again.items, again.request_id) == ("running", (), 1)
+    go.write_text("gone on")
+    over = desk.poll()
+    assert (over.state, over.text, over.request_id) == ("ready", "gone on\n", 1)
+    assert desk.poll(0).request_id is None
+    assert desk.run("'next'").request_id == 2
+
+
+def test_what_was_refused_while_a_request_ran_can_be_run_afterwards(both: Lab) -> None:
+    desk = both.console()
+    go = both.pipe()
+    desk.begin(f"x = open({str(go)!r}).read()")
+    with pytest.raises(LocalProtocolError):
+        desk.run("x")
+    go.write_text("kept")
+    assert desk.poll().state == "ready"
+    reply = desk.run("x")
+    assert (reply.text, reply.request_id) == ("'kept'\n", 2)  # what was refused was no request
+
+
+def test_a_poll_of_a_question_returns_at_once_and_shows_it_once(both: Lab) -> None:
+    desk = both.console()
+    asked = desk.run("input('? ')")
+    assert asked.items == (Prompt("? ", 1),)
+    again = desk.poll()
+    assert (again.state, again.prompt, again.items, again.request_id) == ("waiting for stdin", "? ", (), 1)
+    assert desk.answer("yes").text == "'yes'\n"
+
+
+def test_a_poll_of_a_console_that_was_never_used_finds_it_ready(both: Lab) -> None:
+    reply = both.console().poll()
+    assert (reply.state, reply.items, reply.request_id, reply.generation) == ("ready", (), None, 1)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("lines", [1, 5], ids=["tiny", "multi-line"])
+def test_ten_thousand_requests_are_each_answered_by_their_own(both: Lab, lines: int) -> None:
+    desk = both.console()
+    for number in range(10_000):
+        text = "".join(f"x = {number}\n" if line < lines - 1 else "x\n" for line in range(lines))
+        reply = desk.run(text if lines > 1 else f"{number}")
+        assert (reply.text, reply.request_id, reply.state) == (f"{number}\n", number + 1, "ready")
+
+
 def test_a_program_of_megabytes_is_run_whole(both: Lab) -> None:
     desk = both.console()
     assert desk.run(f"len('{'é' * 3_000_000}')").text == "3000000\n"

@@ -9,14 +9,16 @@ import select
 import signal
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
+from msgspec import structs
 
 import plughost
 from plughost import blocking
 from plughost.contracts.sideband.host import terms
 from plughost.contracts.sideband.items import Image, Notice, Omitted, Stream, Text
-from plughost.errors import HostClosed
+from plughost.errors import HostClosed, LocalProtocolError
 from plughost.failures import FailureCode, HandshakeFailed, LaunchFailed, PluginCrashed, PluginTimeout
 from plughost.host.sideband.remains import Remains
 from plughost.manifest.sideband_binding import bind
@@ -39,20 +41,22 @@ ENDS = {
         True,
     ),
     "sys-exit-0": ("import sys; print('last words'); sys.exit()", "exit status 0", False),
-    "sys-exit-4": ("import sys; print('last words'); sys.exit(4)", "exit status 4", None),
+    "sys-exit-4": ("import sys; print('last words'); sys.exit(4)", "exit status 4", True),
+    "quit": ("print('last words'); quit()", "exit status 0", False),
+    "system-exit": ("print('last words'); raise SystemExit", "exit status 0", False),
 }
 
 
 @requirement("sideband:end:output", "sideband:end:lost")
 @pytest.mark.parametrize(("code", "status", "error"), ENDS.values(), ids=ENDS)
 def test_a_worker_that_ends_under_its_request_is_reported_and_replaced(
-    both: Lab, code: str, status: str, error: bool | None
+    both: Lab, code: str, status: str, error: bool
 ) -> None:
     desk = both.console()
     desk.run("x = 1")
-    reply = desk.run_to_the_end(code)
+    reply = desk.run(code)
     assert (reply.state, reply.text, reply.generation, reply.request_id) == ("ended", "last words\n", 1, 2)
-    assert error in (None, reply.error)
+    assert reply.error is error
     (notice,) = reply.notices
     assert status in notice
     assert "in-memory state lost" in notice
@@ -119,6 +123,67 @@ def test_a_restart_ends_the_worker_and_whatever_it_runs(both: Lab) -> None:
     assert (reply.state, reply.generation) == ("ready", 2)
     assert "in-memory state lost" in reply.notices[-1]
     assert "NameError" in desk.run("x").text
+
+
+def test_what_a_worker_prints_while_it_is_ended_is_shown_by_the_restart(both: Lab) -> None:
+    desk = both.console()
+    desk.run("import atexit; _ = atexit.register(print, 'closing')")
+    reply = desk.restart()
+    assert (reply.text, reply.state, reply.generation) == ("closing\n", "ready", 2)
+    assert [type(item) for item in reply.items] == [Text, Notice]
+
+
+def test_a_restart_while_a_question_is_open_forgets_it(both: Lab) -> None:
+    desk = both.console()
+    assert desk.run("input('? ')").state == "waiting for stdin"
+    reply = desk.restart()
+    assert (reply.state, reply.prompt, reply.generation) == ("ready", "", 2)
+    with pytest.raises(LocalProtocolError):
+        desk.answer("too late")
+    assert desk.run("'anew'").text == "'anew'\n"
+
+
+@requirement("sideband:end:holders")
+def test_what_a_process_of_an_old_worker_prints_is_never_shown_by_the_new_one(both: Lab) -> None:
+    desk = both.console(structs.replace(bind(sys.executable), survivors="allow"))
+    go = both.pipe()
+    ghost = int(
+        desk.run(
+            "import subprocess\n"
+            f"command = ['sh', '-c', 'cat {go}; echo ghost; echo ghost >&2']\n"
+            "child = subprocess.Popen(command, start_new_session=True)\n"
+            "child.pid"
+        ).text
+    )
+    held = os.pidfd_open(ghost)
+    try:
+        assert desk.restart().generation == 2
+        go.write_text("")  # it is there, and goes on only now
+        assert select.select([held], [], [], PATIENCE_S)[0]
+    finally:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(held, signal.SIGKILL)
+        os.close(held)
+    assert desk.run("'mine'").text == "'mine'\n"
+    assert desk.poll().items == ()
+
+
+def test_what_the_old_worker_was_about_to_print_is_not_taken_for_the_new_ones(both: Lab) -> None:
+    desk = both.console()
+    for generation in range(2, 5):
+        desk.begin_until("print('here', flush=True)\nwhile True: print('old', flush=True)", "here")
+        assert desk.restart().generation == generation
+        reply = desk.run("'new'")
+        assert (reply.text, reply.generation) == ("'new'\n", generation)
+
+
+def test_an_autopsy_shows_what_was_printed_and_no_marks(both: Lab) -> None:
+    desk = both.console()
+    desk.run("1")
+    desk.run("2")
+    failure = desk.run("import os, sys; print('alas', file=sys.stderr); os._exit(1)").failure
+    assert failure is not None
+    assert failure.autopsy.stderr_tail == "alas\n"
 
 
 def test_a_restart_of_a_console_whose_worker_is_gone_starts_another(both: Lab) -> None:

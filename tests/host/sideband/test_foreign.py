@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plughost.errors import LocalProtocolError
-from tests.host.sideband.lab import EVERY, PATIENCE_S, Lab
+from tests.host.sideband.lab import EVERY, PATIENCE_S, QUICK, Lab
 
 requirement = pytest.mark.requirement
 pytestmark = pytest.mark.thin(EVERY, "sideband-host")
@@ -17,6 +17,26 @@ def test_a_worker_without_ids_is_served_with_all_of_its_output(both: Lab) -> Non
     for number in range(5):
         reply = desk.run(f"say {number}")
         assert (reply.text, reply.state, reply.prompt) == (f"{number}\n", "ready", "> ")
+
+
+def test_a_poll_of_a_worker_without_ids_tells_its_prompt(both: Lab) -> None:
+    desk = both.foreign()
+    desk.run("say it")
+    reply = desk.poll()
+    assert (reply.state, reply.prompt, reply.items, reply.request_id) == ("ready", "> ", (), None)
+    empty = desk.run("")
+    assert (empty.state, empty.prompt, empty.text) == ("ready", "> ", "")
+
+
+def test_a_request_whose_input_is_not_read_is_not_over(both: Lab) -> None:
+    desk = both.foreign("deaf", "ids", **QUICK)
+    reply = desk.begin("sleep\n" + "x" * 1_000_000)
+    while "sleeping" not in reply.text:
+        reply = desk.poll(0.01)
+    later = desk.poll(0)
+    assert (later.state, later.request_id) == ("running", 1)
+    with pytest.raises(LocalProtocolError):
+        desk.run("say no")
 
 
 def test_a_worker_without_ids_can_ask(both: Lab) -> None:

@@ -42,9 +42,11 @@ def test_whatever_a_request_does_an_interrupt_ends_it_and_state_survives(both: L
     assert desk.console.generation == 1
 
 
-def test_a_question_can_be_interrupted(both: Lab) -> None:
+@pytest.mark.parametrize("prompt", ["? ", "", ">>> "], ids=["usual", "none", "like-a-prompt"])
+def test_a_question_can_be_interrupted(both: Lab, prompt: str) -> None:
     desk = both.console()
-    assert desk.run("x = 1\ninput('? ')").state == "waiting for stdin"
+    asked = desk.run(f"x = 1\ninput({prompt!r})")
+    assert (asked.state, asked.prompt) == ("waiting for stdin", prompt)
     assert desk.interrupt() == "delivered"
     reply = desk.poll()
     assert (reply.state, reply.error) == ("ready", True)
@@ -87,6 +89,16 @@ def test_an_interrupt_around_the_end_of_a_request_never_reaches_the_next(both: L
         while desk.poll().state != "ready":
             pass
         assert desk.run(f"{number}").text == f"{number}\n"
+
+
+def test_an_interrupt_is_felt_once_by_a_handler_of_the_users(both: Lab) -> None:
+    desk = both.console()
+    desk.run("import signal, time; felt = []")
+    code = "signal.signal(2, lambda *_: felt.append(1))\nprint('here', flush=True)\nwhile not felt: time.sleep(.001)"
+    desk.begin_until(code, "here")
+    assert desk.interrupt() in ("delivered", "idle")  # with the signal alone it may be over before it is told
+    assert desk.poll().state == "ready"
+    assert desk.run("len(felt)").text == "1\n"
 
 
 def test_with_force_a_request_that_stops_is_only_interrupted(both: Lab) -> None:

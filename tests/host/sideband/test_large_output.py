@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import resource
+import shutil
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -42,6 +48,42 @@ def test_a_reply_that_does_not_fit_has_head_and_tail_and_names_a_file_with_all_o
     assert not reply.full_output.parent.exists()
 
 
+@pytest.mark.parametrize("size", [1_999, 2_000, 2_001, 3_500], ids=str)
+def test_a_reply_that_is_larger_than_its_head_but_fits_is_whole_and_needs_no_file(
+    lab: Lab, size: int
+) -> None:
+    reply = lab.console(**SMALL).run(f"print('x' * {size})")
+    assert reply.full_output is None
+    assert reply.text == "x" * size + "\n"
+    assert not [item for item in reply.items if isinstance(item, Omitted)]
+
+
+def test_a_file_holds_text_and_nothing_else(both: Lab) -> None:
+    desk = both.console(**SMALL)
+    asked = desk.run(
+        "import sys\nprint('o' * 3000, flush=True); print('e' * 3000, file=sys.stderr, flush=True); input('? ')"
+    )
+    assert asked.full_output is not None
+    rest = desk.answer("yes")
+    assert rest.full_output == asked.full_output
+    written = asked.full_output.read_text()
+    assert sorted(written.splitlines()) == ["'yes'", "e" * 3000, "o" * 3000]
+
+
+def test_a_file_that_was_removed_is_made_again_with_what_comes_since_and_that_is_said(both: Lab) -> None:
+    desk = both.console(**SMALL)
+    first = desk.run("print('a' * 5000); input('? '); print('b' * 5000)")
+    assert first.full_output is not None
+    assert first.notices == ()
+    first.full_output.unlink()
+    rest = desk.answer("")
+    assert rest.full_output == first.full_output
+    assert rest.full_output is not None
+    assert rest.full_output.read_text() == "b" * 5000 + "\n"
+    assert rest.full_output.stat().st_mode & 0o077 == 0
+    assert len(rest.notices) == 1
+
+
 def test_the_file_goes_on_over_polls_and_the_next_large_output_has_its_own(both: Lab) -> None:
     desk = both.console(**SMALL)
     first = desk.run("print('a' * 5000); input('? '); print('b' * 5000)")
@@ -80,6 +122,120 @@ def test_a_file_that_cannot_be_kept_is_said_and_costs_nothing_else(both: Lab, tm
     assert reply.notices
     assert not any(item.spooled for item in reply.items if isinstance(item, Omitted))
     assert desk.run("1").text == "1\n"
+
+
+def test_a_removed_file_of_the_users_directory_is_made_again_and_one_in_its_place_is_left_alone(
+    tmp_path: Path,
+) -> None:
+    spool = Spool(1_000, tmp_path)
+    spool.begin()
+    spool.write(b"lost")
+    spool.flush()
+    path = spool.path
+    assert path is not None
+    path.unlink()
+    spool.write(b"kept")
+    spool.flush()
+    assert (spool.path, path.read_bytes()) == (path, b"kept")
+    assert spool.problem is not None
+    spool.problem = None
+    path.unlink()
+    path.write_bytes(b"another's")
+    spool.write(b"nowhere")
+    spool.flush()
+    assert (spool.path, path.read_bytes()) == (None, b"another's")
+    assert spool.problem is not None
+    spool.close()
+
+
+def test_a_file_that_is_gone_when_it_is_told_is_there_again_and_said_to_be_cut(tmp_path: Path) -> None:
+    spool = Spool(1_000, tmp_path)
+    spool.begin()
+    spool.write(b"lost")
+    assert spool.path is not None
+    spool.path.unlink()
+    spool.flush()
+    assert spool.path.read_bytes() == b""
+    assert spool.problem is not None
+    spool.close()
+
+
+def test_a_forked_copy_of_the_host_writes_nothing_into_the_files(tmp_path: Path) -> None:
+    spool = Spool(1_000, tmp_path)
+    spool.begin()
+    spool.write(b"once")
+    child = os.fork()
+    if not child:
+        spool.flush()
+        spool.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    spool.flush()
+    assert spool.path is not None
+    assert spool.path.read_bytes() == b"once"
+    spool.close()
+
+
+def test_a_disk_that_is_full_is_said_and_costs_nothing_else(tmp_path: Path) -> None:
+    limit, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    spool = Spool(10**9, tmp_path)
+    spool.begin()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
+    try:
+        for _ in range(20):
+            spool.write(b"x" * 100_000)
+        spool.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert spool.path is None
+    assert spool.problem is not None
+    spool.close()
+
+
+def test_what_was_removed_does_not_count_for_the_budget(tmp_path: Path) -> None:
+    spool = Spool(10, tmp_path)
+    spool.begin()
+    spool.write(b"x" * 10)
+    assert spool.path is not None
+    spool.path.unlink()
+    spool.write(b"y" * 10)
+    spool.flush()
+    assert spool.path.read_bytes() == b"y" * 10
+    spool.close()
+
+
+def test_a_private_directory_that_was_removed_is_made_anew_and_taken_away_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    spool = Spool(1_000)
+    spool.begin()
+    spool.write(b"lost")
+    assert spool.path is not None
+    shutil.rmtree(spool.path.parent)
+    spool.write(b"kept")
+    spool.flush()
+    assert spool.path.read_bytes() == b"kept"
+    assert spool.path.parent.stat().st_mode & 0o077 == 0
+    spool.close()
+    spool.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_files_of_a_console_that_was_forgotten_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    spool = Spool(1_000)
+    spool.begin()
+    spool.write(b"x")
+    spool.flush()
+    assert list(tmp_path.iterdir())
+    del spool
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("room", "whole"), [(99, False), (100, True), (101, True)], ids=["99", "100", "101"])

@@ -31,6 +31,7 @@ class Cells:
         """Return the code of *text*, in the order it is to run. Raises whatever `compile` raises."""
         self._count += 1
         name = f"<cell {self._count}>"
+        text = text[1:] if text.startswith("\ufeff") else text  # as of a file: a mark of its encoding
         self._keep(name, text)
         statements = self._parse(text, name)
         last = statements.pop() if statements and isinstance(statements[-1], Expr) else None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MARK_CHARACTERS = (
     256  # of a mark: with its separators it must stay below what a pipe takes in one piece (512)
 )
+IMAGE_MARK_DIGITS = 32  # hexadecimal, and lower case
 
 
 class Control:
@@ -63,7 +64,8 @@ class Control:
                 request.answer(announced)
             return True
         self._requests = [each for each in self._requests if not each.over]
-        request = Request(number, None if mark is None else mark.encode("ascii"), text)
+        ending = None if mark is None else mark.encode("ascii")
+        request = Request(number, ending, text, message.get("image_mark"))
         self._requests.append(request)
         self._begin(request)
         return True
@@ -72,7 +74,7 @@ class Control:
         request = self._find(number)
         if request is not None and not request.over:
             request.discard()
-        outcome = "delivered" if self._interrupts.announced(request) else "idle"
+        outcome = "delivered" if self._interrupts.announce(request) else "idle"
         told: dict[str, Any] = {"type": "interrupted", "outcome": outcome}
         if number is not None:
             told["request_id"] = number
@@ -98,4 +100,10 @@ def _is_write(message: dict[str, Any]) -> bool:
     fits = (
         isinstance(mark, str) and 0 < len(mark) <= MARK_CHARACTERS and mark.isascii() and mark.isprintable()
     )
-    return fits and isinstance(message.get("text"), str)
+    return (
+        fits and isinstance(message.get("text"), str) and _is_image_mark(message.get("image_mark", "0" * 32))
+    )
+
+
+def _is_image_mark(mark: object) -> bool:
+    return isinstance(mark, str) and len(mark) == IMAGE_MARK_DIGITS and not mark.strip("0123456789abcdef")

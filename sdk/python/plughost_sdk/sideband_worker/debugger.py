@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .report import is_ours
+from .interrupt import is_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

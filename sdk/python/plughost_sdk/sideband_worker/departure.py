@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from _thread import allocate_lock, start_new_thread
+from time import sleep  # now: user code may put something else in its place
+
+from .interrupt import invoke, wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def leave_by(seconds: float, last_words: Callable[[], None], status: int) -> Non
     """Exit with *status* after *seconds* at the latest, after *last_words*."""
 
     def leave() -> None:
-        time.sleep(seconds)
+        sleep(seconds)
         last_words()
         os._exit(status)
 
@@ -41,15 +43,15 @@ _kept: list[object] = []
 
 
 def depart(*, in_haste: bool) -> None:
-    """Wait for threads, a while; then run the exit handlers. Called as user code: an interrupt ends it."""
+    """Wait for threads, a while; then run the exit handlers. An interrupt ends it."""
     if "threading" in sys.modules:
         done = allocate_lock()
         done.acquire()
         start_new_thread(_await_threads, (done,))
-        done.acquire(timeout=THREADS_S if in_haste else OWN_THREADS_S)
+        wait(done.acquire, True, THREADS_S if in_haste else OWN_THREADS_S)
     import atexit
 
-    atexit._run_exitfuncs()
+    invoke(atexit._run_exitfuncs)
 
 
 def _await_threads(done: object) -> None:

@@ -1,11 +1,13 @@
 """Turns the first import of a module into a call, so that what concerns it costs nothing until it is used.
 
-Imports nothing itself, and refuses nothing: a module that cannot be found or fails stays as it is.
+Imports nothing that is watched, and refuses nothing: a module that cannot be found or fails stays as it is.
 """
 
 from __future__ import annotations
 
 import sys
+
+from .interrupt import invoke, reaches_user_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,5 +68,8 @@ class _Loader:
         module.__loader__ = self._real
         if module.__spec__ is not None:
             module.__spec__.loader = self._real
-        self._real.exec_module(module)
+        if reaches_user_code(sys._getframe(1)):
+            invoke(self._real.exec_module, module)
+        else:  # the worker imports something for itself: no interrupt may come between
+            self._real.exec_module(module)
         self._watch.loaded(module, self._name)

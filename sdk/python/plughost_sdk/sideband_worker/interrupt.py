@@ -1,36 +1,47 @@
-"""Turns SIGINT into KeyboardInterrupt where user code runs, and into nothing anywhere else.
+"""Turns SIGINT into KeyboardInterrupt where user code runs, and into a later one anywhere else.
 
-No flag says whether user code runs: between the flag and the code there would always be an instant that is wrong. The
-stack says it. User code is what `invoke` calls, so the handler looks for that frame. The worker's own code is never
-interrupted, except where it waits on behalf of user code; there, `Shield` covers what must not be torn.
+No flag says whether user code runs: between the flag and the code there would always be an instant that is wrong.
+The stack says it. The worker's own functions call user code through `invoke` alone, and wait on its behalf through
+`wait` alone, and expect an interrupt from these. So if the innermost of our frames is one of them, an interrupt is
+raised, and if it is any other, none is: our code, what it imports and what it locks are never torn. An interrupt that
+came there is owed, and the worker knocks, with a signal to itself, until user code has felt it or is over.
 """
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # what the module signal is made of: without its enums, which cost a fifth of the start
-import sys
-import time
-from _thread import get_ident, start_new_thread
+from _thread import allocate_lock, get_ident, start_new_thread
+from time import sleep  # now: user code may put something else in its place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
-    from typing import TypeVar
+    from types import CodeType, FrameType
+    from typing import Any, TypeVar
 
     from .request import Request
 
     Result = TypeVar("Result")
 
 SIGINT = int(_signal.SIGINT)
-SIGNAL_WAIT_S = (
-    0.1  # from the interrupt message to the signal that comes with it; then the worker signals itself
-)
+SIGNAL_WAIT_S = 0.1  # from the interrupt message to the signal that comes with it; then the worker knocks
+KNOCK_S = 0.01  # from an interrupt that came in our own code to the knock: that code is never longer
+OURS = __file__[: -len("interrupt.py")]  # where the worker's own code comes from
 
 
-def invoke(work: Callable[[], Result]) -> Result:
-    """Run *work* as user code: the only place from which an interrupt is raised."""
-    return work()
+def invoke(work: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
+    """Run *work*, which is no function of the worker's own, as user code: an interrupt is raised in it."""
+    return work(*arguments, **named)
+
+
+def wait(work: Callable[..., Result], *arguments: Any) -> Result:
+    """Run *work*, which waits on behalf of user code: an interrupt ends it."""
+    return work(*arguments)
+
+
+def is_ours(code: CodeType) -> bool:
+    """Tell whether *code* is the worker's own."""
+    return code.co_filename.startswith(OURS)
 
 
 class Interrupts:
@@ -39,9 +50,9 @@ class Interrupts:
     def __init__(self) -> None:
         self.main = get_ident()
         self.request: Request | None = None  # the latest: running, or over
-        self.leaving = False  # the session is ending: user code is told to exit
-        self.shielded = self._deferred = False
-        self._bottom = _bottom(sys._getframe()).f_code
+        self._lock = allocate_lock()  # around the end of a request, and the knocks that are meant for it
+        self._knocked = False  # the next signal is our own
+        self._leaving = False  # the session is ending: user code is to be told once
         self.install()
 
     def install(self) -> None:
@@ -50,92 +61,103 @@ class Interrupts:
             _signal.signal(SIGINT, self.handle)
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt (or SystemExit, if the session is ending) in user code; remember it just before."""
+        """Raise KeyboardInterrupt (or SystemExit, if the session is ending) in user code; owe it to it elsewhere."""
         del signum
-        if not self._in_user_code(frame):
-            if self.request is not None and not self.request.over:
-                self.request.pending = True
-        elif self.shielded:
-            self._deferred = True
+        knocked, self._knocked = self._knocked, False
+        request = self.request
+        if request is None or request.over:
+            if not knocked and reaches_user_code(frame):  # exit handlers
+                raise KeyboardInterrupt
+        elif knocked:
+            if self._is_due(request) and reaches_user_code(frame):
+                self._raise(request, announced=not request.deferred)
+        elif request.excused and request.raised >= request.asked:
+            request.excused -= 1  # it belongs to a message whose interrupt was felt already
+        elif reaches_user_code(frame):
+            self._raise(request, announced=False)
         else:
-            self._raise()
+            request.deferred = True
+            self._see_to(request)
 
     def begin(self, request: Request) -> None:
-        """Raise now what came too early: the first line of the code under `invoke`."""
-        if request.pending or self.leaving:
-            request.pending = False
-            self._raise()
+        """Raise now what came too early: before a line of user code has run."""
+        if request.deferred or request.raised < request.asked or self._leaving:
+            self._raise(request, announced=request.raised < request.asked)
 
-    def announced(self, request: Request | None) -> bool:
+    def finish(self, request: Request) -> None:
+        """*request* is over: no knock that is meant for it comes any more."""
+        with self._lock:
+            request.over = True
+            self._knocked = False
+
+    def announce(self, request: Request | None) -> bool:
         """Tell whether an interrupt that the host has announced reaches *request*. Called by the control thread."""
         if request is None:
             return False
         request.asked += 1
         if request.raised >= request.asked:
             return True  # the signal was faster than the message
-        if request is not self.request:
-            request.pending = True  # it has not begun: the signal, too, may have come before it
         if not request.over:
-            start_new_thread(self._see_to, (request, request.asked))
+            self._see_to(request)
         return not request.over
 
-    def signal_main(self) -> None:
-        """Send the main thread a SIGINT, which also ends most blocking calls."""
+    def leave(self) -> None:
+        """Tell user code, if any runs, that the session is ending. Called by the control thread."""
+        self._leaving = True
+        if self.request is not None:
+            self._see_to(self.request)
+        self._knock()
+
+    def stay(self) -> None:
+        """User code has ended, or need not: from here on an interrupt is only that."""
+        self._leaving = False
+
+    def _see_to(self, request: Request) -> None:
+        if not request.watched:
+            request.watched = True
+            start_new_thread(self._watch, (request,))
+
+    def _watch(self, request: Request) -> None:
+        """Knock until *request* has felt what it is owed: the host's signal may not come, or has come too early."""
+        while True:
+            sleep(KNOCK_S if request.deferred or self._leaving else SIGNAL_WAIT_S)
+            with self._lock:
+                if request.over or _signal.getsignal(SIGINT) != self.handle:
+                    break  # user code with a handler of its own has had its signal
+                if not self._is_due(request):
+                    request.watched = False
+                    if not self._is_due(request):  # now that the next interrupt would start another thread
+                        return
+                if request is self.request:
+                    self._knock()
+        request.watched = False
+
+    def _is_due(self, request: Request) -> bool:
+        return request.deferred or request.raised < request.asked or self._leaving
+
+    def _knock(self) -> None:
+        """Send the main thread a signal, which also ends most blocking calls."""
+        self._knocked = True
         _signal.pthread_kill(self.main, SIGINT)
 
-    def _see_to(self, request: Request, asked: int) -> None:
-        """Signal the main thread if the host's signal has not: it may be unable to, or was too early."""
-        time.sleep(SIGNAL_WAIT_S)
-        ours = (
-            _signal.getsignal(SIGINT) == self.handle
-        )  # user code with a handler of its own has had its signal
-        if ours and request.raised < asked and not request.over:
-            self.signal_main()
-
-    def _in_user_code(self, frame: FrameType | None) -> bool:
-        if frame is None or frame.f_code is invoke.__code__:
-            return False
-        above: FrameType | None = frame
-        while above is not None:
-            if above.f_code is invoke.__code__:
-                return True
-            above = above.f_back
-        return (
-            _bottom(frame).f_code is not self._bottom
-        )  # a stack that user code has made itself: a greenlet's
-
-    def _raise(self) -> None:
-        self._deferred = False
-        if self.leaving:
+    def _raise(self, request: Request, *, announced: bool) -> None:
+        request.deferred = False
+        if self._leaving:
+            self._leaving = False
             raise SystemExit(0)
-        if self.request is not None:
-            self.request.raised += 1
-            self.request.discard()
+        request.raised += 1
+        request.excused += announced  # the signal of the host may still come
+        request.discard()
         raise KeyboardInterrupt
 
-    def uncover(self) -> None:
-        """End a shield, and raise what came meanwhile."""
-        self.shielded = False
-        if self._deferred:
-            self._raise()
 
-
-class Shield:
-    """While it is entered, an interrupt of the main thread waits until it is left."""
-
-    def __init__(self, interrupts: Interrupts) -> None:
-        self._interrupts = interrupts
-
-    def __enter__(self) -> None:
-        if get_ident() == self._interrupts.main:
-            self._interrupts.shielded = True
-
-    def __exit__(self, *_: object) -> None:
-        if get_ident() == self._interrupts.main:
-            self._interrupts.uncover()
-
-
-def _bottom(frame: FrameType) -> FrameType:
-    while frame.f_back is not None:
+def reaches_user_code(frame: FrameType | None) -> bool:
+    """Tell whether what runs is user code, or waits for it, rather than ours."""
+    while frame is not None:
+        code = frame.f_code
+        if code is invoke.__code__ or code is wait.__code__:
+            return True
+        if code.co_filename.startswith(OURS):
+            return False
         frame = frame.f_back
-    return frame
+    return True  # a stack that user code has made itself: a greenlet's

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .wire import Value
 
 READ_FD, WRITE_FD = "MCP_CONSOLE_IPC_READ_FD", "MCP_CONSOLE_IPC_WRITE_FD"
+PIPES = ("MCP_CONSOLE_IPC_PIPE_TO_WORKER", "MCP_CONSOLE_IPC_PIPE_FROM_WORKER")  # of a host on Windows
 CHUNK = 65_536  # bytes per read: what a pipe holds
 
 
@@ -73,11 +74,11 @@ class Link:
             size -= len(data)
         return b"".join(parts)
 
-    def send(self, message: Mapping[str, Value]) -> None:
-        """Send *message*, whole; nothing if nobody can hear it."""
+    def send(self, *messages: Mapping[str, Value]) -> None:
+        """Send *messages*, whole and in one write; nothing if nobody can hear them."""
         if not self.open:
             return
-        data = encode(message)
+        data = b"".join([encode(message) for message in messages])
         with self._lock:
             try:
                 write_all(self._answers, data)
@@ -96,6 +97,12 @@ class Link:
 
 def connect() -> Link:
     """Return the link that the environment names. Raises SystemExit if there is none."""
+    piped = [name for name in PIPES if os.environ.pop(name, None) is not None]
+    if piped and READ_FD not in os.environ:
+        raise SystemExit(
+            f"{piped[0]} names a pipe of Windows, which this program cannot open: it is started with {READ_FD}"
+            f" and {WRITE_FD}, two descriptors, on Linux or macOS"
+        )
     fds = []
     for name in (READ_FD, WRITE_FD):
         value = os.environ.pop(name, "")

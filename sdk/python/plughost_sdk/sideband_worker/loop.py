@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from .interrupt import invoke
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -23,12 +25,12 @@ class Loop:
         asyncio.set_event_loop(self._loop)  # asyncio.run, in a cell before, may have left none
         task = self._loop.create_task(coroutine)
         try:
-            self._loop.run_until_complete(task)
+            invoke(self._loop.run_until_complete, task)
         except BaseException:
             if not task.done():
                 task.cancel()
                 try:
-                    self._loop.run_until_complete(task)
+                    invoke(self._loop.run_until_complete, task)
                 except asyncio.CancelledError:
                     pass
             elif not task.cancelled():

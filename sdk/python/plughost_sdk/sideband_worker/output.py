@@ -9,6 +9,7 @@ import io
 import os
 import sys
 
+from .interrupt import invoke
 from .link import write_all
 
 TYPE_CHECKING = False
@@ -55,7 +56,7 @@ class Output:
         for stream in (sys.stdout, sys.stderr):
             if stream is not self.stdout and stream is not self.stderr:
                 try:
-                    stream.flush()
+                    invoke(stream.flush)
                 except Exception:  # noqa: S110  - its own affair
                     pass
         self.flush_own()
@@ -86,10 +87,11 @@ class Output:
     def mark(self, mark: bytes) -> None:
         """Write *mark* to both streams. Whatever was written before, by anyone, comes before it."""
         for fd in self._kept:
-            try:
-                write_all(fd, SEPARATOR + mark + SEPARATOR)
-            except OSError:  # the host has closed this stream: then its end is its mark
-                pass
+            _write_mark(fd, mark)  # if the host has closed this stream, its end is its mark
+
+    def mark_here(self, mark: bytes) -> bool:
+        """Write *mark* to stdout: something that is no text belongs here. Tell whether the host can see it."""
+        return _write_mark(self._kept[0], mark)
 
     def attend_c(self, ctypes: ModuleType) -> None:
         """From now on let C code's output come line by line, and flush it: C holds back all that goes to a pipe."""
@@ -109,6 +111,14 @@ class Output:
                 return
         except (OSError, AttributeError, TypeError):  # a Python without a C library to open
             return
+
+
+def _write_mark(fd: int, mark: bytes) -> bool:
+    try:
+        write_all(fd, SEPARATOR + mark + SEPARATOR)
+    except OSError:
+        return False
+    return True
 
 
 def _raw(fd: int, name: str) -> io.BufferedWriter:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from .interrupt import invoke
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +43,7 @@ class Pictures:
         """Send the picture that *value*, the last expression of a cell, can make of itself."""
         for method, mime_type in PAINTERS:
             if callable(getattr(type(value), method, None)):
-                data = _painted(getattr(value, method)())
+                data = _painted(invoke(getattr(value, method)))
                 if data:
                     self._send_new(data, mime_type)
                     return
@@ -130,7 +132,7 @@ def _png(figure: Any) -> bytes | None:
     dpi = min(float(figure.dpi), (PIXELS / max(width * height, 1e-9)) ** 0.5)
     while dpi >= SMALLEST:
         drawn = io.BytesIO()
-        figure.savefig(drawn, format="png", dpi=dpi)
+        invoke(figure.savefig, drawn, format="png", dpi=dpi)
         if drawn.tell() <= IMAGE_BYTES:
             return drawn.getvalue()
         dpi /= 2
@@ -144,4 +146,4 @@ def _digest(data: bytes) -> bytes:
 
 
 def _complain(text: str) -> None:
-    sys.stderr.write(f"[worker] {text}\n")
+    invoke(sys.stderr.write, f"[worker] {text}\n")

@@ -5,51 +5,70 @@ Imported with the first error. A `sys.excepthook` of the user's own is asked fir
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 
 from .cell import is_cell
+from .interrupt import invoke, is_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, TracebackType
+    from types import TracebackType
 
     from .output import Output
 
-OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
 
 def show(error: BaseException, output: Output) -> None:
-    """Write *error* to stderr, and keep it for a post-mortem."""
-    _clean(error, set())
-    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-    sys.last_exc = error  # type: ignore[attr-defined,unused-ignore]
+    """Write *error* to stderr, and keep it for a post-mortem. Raises nothing, not even an interrupt."""
     output.flush_own()  # what was printed before the error comes before it
     if sys.excepthook is not sys.__excepthook__:
         try:
-            sys.excepthook(type(error), error, error.__traceback__)
-        except Exception as second:
-            _clean(second, set())
-            _write("Error in sys.excepthook:\n", output)
-            _write("".join(traceback.format_exception(type(second), second, second.__traceback__)), output)
-            _write("\nOriginal exception was:\n", output)
+            _clean(error)
+            invoke(sys.excepthook, type(error), error, error.__traceback__)
+        except BaseException as second:
+            text = f"Error in sys.excepthook:\n{_text(second)}\nOriginal exception was:\n{_text(error)}"
         else:
+            _keep(error)
             return
-    _write("".join(traceback.format_exception(type(error), error, error.__traceback__)), output)
+    else:
+        text = _text(error)
+    _keep(error)
+    _write(text, output)
+
+
+def _keep(error: BaseException) -> None:
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    sys.last_exc = error  # type: ignore[attr-defined,unused-ignore]
+
+
+def _text(error: BaseException) -> str:
+    """Return the traceback of *error*, or as much as can be said where its own code fails or is interrupted."""
+    try:
+        _clean(error)
+        return "".join(
+            invoke(traceback.format_exception, type(error), error, error.__traceback__)  # its __str__
+        )
+    except BaseException as second:
+        return f"{type(error).__name__} (not shown: {type(second).__name__})\n"
 
 
 def _write(text: str, output: Output) -> None:
     try:
-        sys.stderr.write(text)
-    except Exception:  # user code has put something else in its place
+        if sys.stderr is output.stderr:
+            output.stderr.write(text)
+        else:
+            invoke(sys.stderr.write, text)
+    except BaseException:  # user code has put something else in its place, or closed it
         output.mend()
-        output.stderr.write(text)
+        try:
+            output.stderr.write(text)
+        except (OSError, ValueError):  # the host reads no more
+            pass
 
 
-def _clean(error: BaseException, seen: set[int]) -> None:
+def _clean(error: BaseException) -> None:
     """Take our frames out of *error* and of all that it came from."""
-    waiting = [error]
+    waiting, seen = [error], set()
     while waiting:
         each = waiting.pop()
         if id(each) in seen:
@@ -77,8 +96,3 @@ def _without_ours(tb: TracebackType | None) -> TracebackType | None:
         each.tb_next = following
         following = each
     return following
-
-
-def is_ours(code: CodeType) -> bool:
-    """Tell whether *code* is the worker's own."""
-    return code.co_filename.startswith(OURS)

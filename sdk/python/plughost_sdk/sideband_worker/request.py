@@ -14,20 +14,33 @@ END_OF_INPUT = (b"", b"\x04", b"\x04\n", b"\x04\r\n")  # answers that stand for 
 class Request:
     """One request. The control thread makes it; the main thread runs it."""
 
-    def __init__(self, number: int | None, mark: bytes | None, text: str) -> None:
+    def __init__(
+        self, number: int | None, mark: bytes | None, text: str, image_mark: str | None = None
+    ) -> None:
         self.number, self.mark, self.text = number, mark, text
+        self._image_mark = image_mark  # from which the marks of its pictures are made
+        self._images = 0
         self.lines: SimpleQueue[bytes | None] = SimpleQueue()
         self.waiting = 0  # readers that wait for an answer
         self.over = False  # user code has ended: there is nothing left to interrupt
-        self.pending = False  # an interrupt came before the first line of user code
         self.asked = 0  # interrupts that the host has announced
-        self.raised = 0  # and those that user code has felt
+        self.raised = 0  # those that user code has felt
+        self.excused = 0  # those of the latter whose signal may still come, and is to do nothing
+        self.deferred = False  # a signal came while our own code ran
+        self.watched = False  # a thread sees to it that user code feels what it is owed
 
     def tagged(self, **members: Value) -> dict[str, Value]:
         """Return a message of this request."""
         if self.number is not None:
             members["request_id"] = self.number
         return members
+
+    def next_image_mark(self) -> str | None:
+        """Return the mark of its next picture, if the host wants pictures marked: it has counted one more."""
+        if self._image_mark is None:
+            return None
+        self._images += 1
+        return self._image_mark[:-8] + f"{(int(self._image_mark[-8:], 16) + self._images) & 0xFFFFFFFF:08x}"
 
     def answer(self, data: bytes) -> None:
         """Add what the host sent for whoever reads stdin: line by line, or its end."""

@@ -15,7 +15,7 @@ from . import VERSION
 from .cell import Cells
 from .control import Control
 from .imports import Watch
-from .interrupt import Interrupts, Shield, invoke
+from .interrupt import Interrupts, invoke
 from .link import connect
 from .output import Output
 from .stdin import Answers, Stdin
@@ -23,7 +23,6 @@ from .stdin import Answers, Stdin
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
-    from typing import Any
 
     from .loop import Loop
     from .pictures import Pictures
@@ -40,9 +39,8 @@ class Session:
     def __init__(self) -> None:
         self._interrupts = Interrupts()
         self._link = connect()
-        self._shield = Shield(self._interrupts)
         self._output = Output()
-        self._stdin = Stdin(lambda: Answers(self._link, self._interrupts, self._shield, self._before_asking))
+        self._stdin = Stdin(lambda: Answers(self._link, self._interrupts, self._before_asking))
         self._cells = Cells()
         self._queue: SimpleQueue[Request | None] = SimpleQueue()
         self._loop: Loop | None = None
@@ -64,6 +62,7 @@ class Session:
                     "version": VERSION,
                     "request_ids": True,
                     "marks": True,
+                    "image_marks": True,
                     "pid": os.getpid(),
                 },
             }
@@ -93,13 +92,7 @@ class Session:
 
     def _serve(self, request: Request) -> None:
         self._interrupts.request = request
-        status: int | None = None
-        error = False
-        try:
-            status, error = invoke(lambda: self._perform(request))
-        except BaseException as problem:  # an interrupt between two of our own lines
-            error = True
-            status = self._shown(problem)
+        status, error = self._perform(request)
         if self._link.forked:  # a child of the worker, at the end of its cell: it has nobody to answer
             self._output.flush_own()
             os._exit(status if status is not None else int(error))
@@ -110,7 +103,7 @@ class Session:
         self._finish(request, error=error)
 
     def _perform(self, request: Request) -> tuple[int | None, bool]:
-        """Run the request as user code. Return the status to exit with, if it is to, and whether it failed."""
+        """Run the request. Return the status to exit with, if it is to, and whether it failed. Raises nothing."""
         status, error = None, False
         try:
             self._interrupts.begin(request)
@@ -119,16 +112,16 @@ class Session:
         except BaseException as problem:
             error = not isinstance(problem, SystemExit)
             status = self._show(problem)
-        try:
-            self._show_figures()
-        except Exception as problem:
-            error = True
-            self._show(problem)
-        self._output.flush()
+        for step in (self._show_figures, self._output.flush):
+            try:
+                step()
+            except BaseException as problem:
+                error = True
+                self._show(problem)
         return status, error
 
     def _execute(self, code: CodeType) -> None:
-        result = eval(code, self._names)  # noqa: S307  - what this program is for
+        result = invoke(eval, code, self._names)
         if code.co_flags & COROUTINE:
             if self._loop is None:
                 from .loop import Loop
@@ -142,8 +135,8 @@ class Session:
             if problem.code is None or isinstance(problem.code, int):
                 return (problem.code or 0) & 0xFF
             try:
-                sys.stderr.write(f"{problem.code}\n")
-            except Exception:  # noqa: S110  - nowhere to say it; it is an exit all the same
+                invoke(sys.stderr.write, invoke(str, problem.code) + "\n")
+            except BaseException:  # noqa: S110  - nowhere to say it; it is an exit all the same
                 pass
             return 1
         from .report import show
@@ -151,15 +144,9 @@ class Session:
         show(problem, self._output)
         return None
 
-    def _shown(self, problem: BaseException) -> int | None:
-        try:
-            return invoke(lambda: self._show(problem))
-        except BaseException:  # interrupted again: there is nothing more to say
-            return None
-
-    def _finish(self, request: Request, *, error: bool) -> None:
-        """End *request*: what is its output, and then that it is over."""
-        request.over = True
+    def _finish(self, request: Request, *messages: dict[str, Value], error: bool) -> None:
+        """End *request*: what is its output, and then that it is over; *messages* follow in the same write."""
+        self._interrupts.finish(request)
         request.close()
         sys.settrace(None)  # a debugger that was left stepping would step through us
         self._interrupts.install()
@@ -174,7 +161,7 @@ class Session:
             told["marked"] = True
         if error:
             told["error"] = True
-        self._link.send(told)
+        self._link.send(told, *messages)
 
     def _attend_c(self) -> None:
         """User code has loaded modules, which may be C and print: see to their output too."""
@@ -189,7 +176,7 @@ class Session:
     # What user code meets
 
     def _display(self, value: object) -> None:
-        sys.__displayhook__(value)
+        invoke(sys.__displayhook__, value)
         if value is not None and get_ident() == self._interrupts.main:
             self._images().show_value(value)
 
@@ -212,8 +199,12 @@ class Session:
     def _send_image(self, **members: Value) -> None:
         self._output.flush()
         request = self._interrupts.request
-        with self._shield:
-            self._link.send(members if request is None else request.tagged(**members))
+        if request is not None:
+            mark = request.next_image_mark()
+            if mark is not None and self._output.mark_here(mark.encode("ascii")):
+                members["mark"] = mark
+            members = request.tagged(**members)
+        self._link.send(members)
 
     def _choose_backend(self, matplotlib: ModuleType) -> None:
         """Be matplotlib's backend, unless someone has chosen one. It is loaded when a figure is made."""
@@ -228,33 +219,34 @@ class Session:
         from .departure import ASKED_S, leave_by
 
         self._ending = reason
-        leave_by(ASKED_S, lambda: self._goodbye(reason, STATUS[reason]), STATUS[reason])
-        self._interrupts.leaving = True
+        leave_by(ASKED_S, lambda: self._link.send(self._farewell(reason, STATUS[reason])), STATUS[reason])
+        self._interrupts.leave()
         self._queue.put(None)
-        self._interrupts.signal_main()
 
     def _leave(self, reason: str, status: int, request: Request | None) -> None:
         """Run what user code has left for its exit, then go."""
         from .departure import EXIT_S, depart, leave_by
 
         if self._ending is None:
-            leave_by(EXIT_S, lambda: self._goodbye(reason, status), status)
-        self._interrupts.leaving = False  # from here on an interrupt is only that
+            leave_by(EXIT_S, lambda: self._link.send(self._farewell(reason, status)), status)
+        self._interrupts.stay()
         try:
-            invoke(lambda: depart(in_haste=self._ending is not None))
+            depart(in_haste=self._ending is not None)
         except BaseException as problem:
-            self._shown(problem)
+            self._show(problem)
+        farewell = self._farewell(reason, status)
         if request is not None:
-            self._finish(request, error=False)
-        self._output.flush_own()
-        self._goodbye(reason, status)
+            self._finish(request, farewell, error=False)
+        else:
+            self._output.flush_own()
+            self._link.send(farewell)
         os._exit(status)
 
-    def _goodbye(self, reason: str, status: int) -> None:
-        told: dict[str, Any] = {"type": "session_end", "reason": reason, "status": status}
+    def _farewell(self, reason: str, status: int) -> dict[str, Value]:
+        told: dict[str, Value] = {"type": "session_end", "reason": reason, "status": status}
         if self._link.ignored:
             told["ignored"] = self._link.ignored
-        self._link.send(told)
+        return told
 
 
 def _fresh_main() -> ModuleType:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import builtins
 import io
 import sys
+from _queue import Empty
 from _thread import get_ident
+
+from .interrupt import invoke, wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from .interrupt import Interrupts, Shield
+    from .interrupt import Interrupts
     from .link import Link
 
 TOLD = (
@@ -31,8 +34,8 @@ _python_input = builtins.input
 class Answers(io.RawIOBase):
     """The bytes that the host answers with, at most one line per read."""
 
-    def __init__(self, link: Link, interrupts: Interrupts, shield: Shield, ready: Callable[[], None]) -> None:
-        self._link, self._interrupts, self._shield, self._ready = link, interrupts, shield, ready
+    def __init__(self, link: Link, interrupts: Interrupts, ready: Callable[[], None]) -> None:
+        self._link, self._interrupts, self._ready = link, interrupts, ready
         self._rest = b""  # of a line that was longer than the reader's buffer
         self._drained = False
         self.used = False  # something was read: there may be a rest in the layers above
@@ -65,19 +68,24 @@ class Answers(io.RawIOBase):
             return b""
         self._ready()
         start = request.tagged(type="readline_start", prompt=prompt)
-        with self._shield:
-            self._link.send({**start, "secret": True} if secret else start)
-        request.waiting += 1
+        if secret:
+            start["secret"] = True
+        unsent = [start]
         try:
-            line = request.lines.get()
-        finally:
-            request.waiting -= 1
+            line = request.lines.get_nowait()
+        except Empty:
+            unsent.clear()
+            request.waiting += 1
+            try:
+                self._link.send(start)
+                line = wait(request.lines.get)
+            finally:
+                request.waiting -= 1
         if line is None:
             request.lines.put(None)  # the next reader shall find it too
             return b""
         told = "\n" if secret else line.decode("utf-8", "replace")[:TOLD]
-        with self._shield:
-            self._link.send(request.tagged(type="readline_result", prompt=prompt, line=told))
+        self._link.send(*unsent, request.tagged(type="readline_result", prompt=prompt, line=told))
         return line
 
     def drain(self, stream: io.TextIOWrapper) -> None:
@@ -117,13 +125,13 @@ class Stdin:
     def input(self, prompt: object = "", /) -> str:
         """Read a line from the user, without its end. The prompt is shown by the host."""
         if sys.stdin is not self._stream:
-            return _python_input(prompt)
-        return self._line(str(prompt), secret=False)
+            return invoke(_python_input, prompt)
+        return self._line(invoke(str, prompt), secret=False)
 
     def getpass(self, prompt: str = "Password: ", stream: object = None) -> str:
         """Read a line that is not to be shown."""
         del stream
-        return self._line(str(prompt), secret=True)
+        return self._line(invoke(str, prompt), secret=True)
 
     def patch_getpass(self, module: ModuleType) -> None:
         """Let the module getpass ask the host: it would turn to a terminal that is not the user's."""

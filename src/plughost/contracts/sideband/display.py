@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..base import Channel
 from .echo import Echo
 from .items import Image, Item, Stream
-from .output import OutputStream
+from .output import ImageMarked, OutputStream
+from .places import Places
 from .timeline import Budget, Spool, Timeline
 
 STREAMS = {Channel.STDOUT: Stream.STDOUT, Channel.STDERR: Stream.STDERR}
@@ -14,22 +15,27 @@ STREAMS = {Channel.STDOUT: Stream.STDOUT, Channel.STDERR: Stream.STDERR}
 class Display:
     """The two output streams, joined in one timeline, and the request that writes to them."""
 
-    __slots__ = ("_echo", "_marking", "_output", "_request_id", "timeline")
+    __slots__ = ("_echo", "_marking", "_output", "_places", "_request_id", "timeline")
 
     def __init__(self, budget: Budget, spool: Spool | None) -> None:
         self.timeline = Timeline(budget, spool)
         self._output = {channel: OutputStream() for channel in STREAMS}
+        self._places = Places(self.timeline)
         self._echo = Echo()
         self._request_id: int | None = None
         self._marking = False
 
-    def begin(self, request_id: int, token: str | None) -> None:
-        """What comes now belongs to *request_id*: up to the mark of *token*, if there is one."""
+    def begin(self, request_id: int, token: str | None, images: str | None = None) -> None:
+        """What comes now belongs to *request_id*: up to the mark of *token*, if there is one.
+
+        *images*: from what the marks of its pictures are made, if it marks them.
+        """
         self._request_id = request_id
         self._marking = token is not None
         for output in self._output.values():
             if token is not None:
                 output.expect(token, request_id)
+        self._output[Channel.STDOUT].expect_images(images)
         self._echo.begin(request_id)
         self.timeline.end_spool()
 
@@ -45,28 +51,44 @@ class Display:
         if seal:
             for channel, output in self._output.items():
                 self.timeline.add_text(STREAMS[channel], output.seal(), self._owner(channel))
+        self._output[Channel.STDOUT].expect_images(None)
+        self._places.end()
         self._request_id = None
 
     @property
     def is_marked(self) -> bool:
         """Whether both streams have come to the mark of the request, or to their end."""
         request_id = self._request_id
-        return request_id is not None and not any(
-            output.awaits(request_id) for output in self._output.values()
-        )
+        if request_id is None:
+            return False
+        for output in self._output.values():  # noqa: SIM110  as `awaits`
+            if output.awaits(request_id):
+                return False
+        return True
 
     def receive_data(self, data: bytes, channel: Channel) -> None:
         stream, output = STREAMS[channel], self._output[channel]
         for piece in output.receive_data(data):
             if isinstance(piece, str):
                 self.timeline.add_text(stream, piece, self._owner(channel))
+            elif isinstance(piece, ImageMarked):
+                self._places.mark(piece.number)
+            elif channel is Channel.STDOUT and piece.request_id == self._request_id:
+                self._places.stop()  # a picture is marked before the end of its request
 
     def receive_eof(self, channel: Channel) -> None:
         owner = self._owner(channel)
         self.timeline.add_text(STREAMS[channel], self._output[channel].receive_eof(), owner)
+        if channel is Channel.STDOUT:
+            self._places.stop()
 
-    def receive_image(self, image: Image) -> None:
-        self.timeline.add_image(image)
+    def receive_image(self, image: Image, token: str | None = None) -> None:
+        """Show *image* where the mark of *token* is, if it is one of the request's; else here."""
+        number = None if token is None else self._output[Channel.STDOUT].image_number(token)
+        if number is None or image.request_id != self._request_id:
+            self.timeline.add_image(image)
+        else:
+            self._places.put(image, number)
 
     def note_line(self, prompt: str, line: str) -> None:
         """The request has read a line."""

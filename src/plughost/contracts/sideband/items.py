@@ -35,10 +35,11 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A request waits for input here."""
+    """A request waits for input here. *secret*: what is typed is not to be shown."""
 
     prompt: str
     request_id: int | None
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class StdinWrite(Struct, frozen=True, tag_field="type", tag="stdin_write"):
     text: str
     request_id: RequestId | UnsetType = UNSET
     mark: str | UnsetType = UNSET
+    image_mark: str | UnsetType = UNSET
 
 
 class Interrupt(Struct, frozen=True, tag_field="type", tag="interrupt"):
@@ -58,6 +59,7 @@ class Plughost(Struct, frozen=True):
     request_ids: bool = False
     marks: bool = False
     pid: int | UnsetType = UNSET
+    image_marks: bool = False
 
 
 class BackendInfo(Struct, frozen=True, tag_field="type", tag="backend_info"):
@@ -69,10 +71,11 @@ class BackendInfo(Struct, frozen=True, tag_field="type", tag="backend_info"):
 
 
 class ReadlineStart(Struct, frozen=True, tag_field="type", tag="readline_start"):
-    """A line is about to be read."""
+    """A line is about to be read. *secret*: what is typed is not to be shown."""
 
     prompt: str
     request_id: RequestId | UnsetType = UNSET
+    secret: bool = False
 
 
 class ReadlineResult(Struct, frozen=True, tag_field="type", tag="readline_result"):
@@ -84,13 +87,14 @@ class ReadlineResult(Struct, frozen=True, tag_field="type", tag="readline_result
 
 
 class PlotImage(Struct, frozen=True, tag_field="type", tag="plot_image"):
-    """A picture, new or in place of an earlier one of its id."""
+    """A picture, new or in place of an earlier one of its id. *mark*: what stands in stdout where it belongs."""
 
     id: str
     mime_type: str
     data: bytes
     is_new: bool
     request_id: RequestId | UnsetType = UNSET
+    mark: str | UnsetType = UNSET
 
 
 class RequestEnd(Struct, frozen=True, tag_field="type", tag="request_end"):

@@ -6,12 +6,12 @@ from .items import Image
 
 
 class Picture:
-    """The place of an image in the timeline; None once it is left out or replaced."""
+    """The place of an image in the timeline; None until it comes, and once it is left out or replaced."""
 
     __slots__ = ("image",)
 
-    def __init__(self, image: Image) -> None:
-        self.image: Image | None = image
+    def __init__(self, image: Image | None = None) -> None:
+        self.image = image
 
 
 class Pictures:
@@ -28,8 +28,8 @@ class Pictures:
         self._kept: dict[int, Picture] = {}  # oldest first
         self._latest: dict[str, Picture] = {}
 
-    def add(self, image: Image) -> Picture | None:
-        """Return the place of *image*, or None if it alone is too large. Older ones may have to go."""
+    def add(self, image: Image, place: Picture | None = None) -> Picture | None:
+        """Return *place*, or a new one, with *image*; None if it alone is too large. Older ones may have to go."""
         previous = self._latest.get(image.id)
         if previous is not None and not image.is_new:
             self._remove(previous)  # only the last version of a picture is shown
@@ -41,7 +41,8 @@ class Pictures:
             if oldest.image is not None:
                 self._count(oldest.image)
             self._remove(oldest)
-        picture = Picture(image)
+        picture = place if place is not None else Picture()
+        picture.image = image
         self._kept[id(picture)] = self._latest[image.id] = picture
         self._bytes += len(image.data)
         return picture

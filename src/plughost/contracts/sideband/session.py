@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import assert_never
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from plughost_sdk.frames.errors import FrameTooLarge
 from plughost_sdk.frames.lines import LineDecoder
 
@@ -58,12 +58,7 @@ class SidebandSession(Conversation[State, Said]):
     """One worker process of the `sideband` contract, from its start to its exit."""
 
     def __init__(
-        self,
-        terms: Terms,
-        now: float,
-        *,
-        spool: Spool | None = None,
-        token: Callable[[], str] = new_token,
+        self, terms: Terms, now: float, *, spool: Spool | None = None, token: Callable[[], str] = new_token
     ) -> None:
         super().__init__(INITIAL, TRANSITIONS, now)
         self.backend: wire.BackendInfo | None = None
@@ -71,6 +66,7 @@ class SidebandSession(Conversation[State, Said]):
         self.status: ExitStatus | None = None
         self.request_id: int | None = None  # of the request that is not over
         self.prompt = ""  # of the read that is not over, as the worker named it
+        self._secret = False  # whether its line is not to be shown
         self.ignored: Counter[Reason] = Counter()
         self.news: deque[News] = deque()
         self._terms = terms
@@ -101,15 +97,16 @@ class SidebandSession(Conversation[State, Said]):
         request_id = self._last_id + 1 if request_id is None else request_id
         if type(request_id) is not int or request_id <= self._last_id:
             raise LocalProtocolError(f"a request's id is larger than {self._last_id}, not {request_id!r}")
-        token = self._token() if self._marking else None
+        ours = self.backend.plughost if self._marking and self.backend is not None else None
+        token = self._token() if ours is not None else None
+        images = self._token() if ours is not None and ours.image_marks else None
         text = wording.terminated(text)
-        self._tell(
-            wire.StdinWrite(text, request_id if self._ids else UNSET, UNSET if token is None else token)
-        )
+        named = request_id if self._ids else UNSET
+        self._tell(wire.StdinWrite(text, named, _or_unset(token), _or_unset(images)))
         self._advance(Speaker.HOST, Said.RUN)
         self.request_id = self._last_id = request_id
         self._read_is_over()
-        self._display.begin(request_id, token)
+        self._display.begin(request_id, token, images)
         self._input.begin(text.encode())
         return request_id
 
@@ -221,9 +218,8 @@ class SidebandSession(Conversation[State, Said]):
                     if self._told_to_end or self._said is not None:
                         self._want_end(Rung.CLOSE_STDIN)
                     else:
-                        self._fail(
-                            FailureCode.CRASHED, f"it closed {self._closed} {self._while()} and went on"
-                        )
+                        said = f"it closed {self._closed} {self._while()} and went on"
+                        self._fail(FailureCode.CRASHED, said)
                 case _:  # the others have no deadline
                     return
 
@@ -235,7 +231,7 @@ class SidebandSession(Conversation[State, Said]):
     # What it asks for
 
     def data_to_send(self) -> list[tuple[Channel, bytes]]:
-        if self.state in FINAL or self._ending:
+        if not (self._outgoing or self._input) or self.state in FINAL or self._ending:
             return []
         handed = super().data_to_send()
         if self._input and not self._unsent:
@@ -309,11 +305,12 @@ class SidebandSession(Conversation[State, Said]):
                     self._fail(FailureCode.HANDSHAKE_FAILED, detail)
             case wire.BackendInfo():
                 self._introduce(message)
-            case wire.PlotImage(id, mime_type, data, is_new, request_id):
+            case wire.PlotImage(id, mime_type, data, is_new, request_id, mark):
                 owner = self.request_id if request_id is UNSET else request_id
                 if self._ids and (request_id is UNSET or request_id > self._last_id):
                     owner = None
-                self._display.receive_image(Image(id, mime_type, data, is_new, owner))
+                token = None if mark is UNSET else mark
+                self._display.receive_image(Image(id, mime_type, data, is_new, owner), token)
             case wire.SessionEnd():
                 self._hear_session_end(message)
             case wire.Interrupted(outcome, request_id):
@@ -350,7 +347,7 @@ class SidebandSession(Conversation[State, Said]):
     def _hear(self, message: wire.ReadlineStart | wire.ReadlineResult | wire.RequestEnd) -> None:
         match message:
             case wire.ReadlineStart(prompt):
-                self.prompt = prompt or self.prompt
+                self.prompt, self._secret = prompt or self.prompt, message.secret
                 if self._asked_at is None:
                     self._asked_at = self._now
                 if self.state is State.STARTING and self.backend is not None:
@@ -433,7 +430,7 @@ class SidebandSession(Conversation[State, Said]):
         if self.request_id is not None:
             self._asked_at = None
             self._advance(Speaker.PLUGIN, Said.ASK)
-            self.timeline.add_prompt(self.prompt, self.request_id)
+            self.timeline.add_prompt(self.prompt, self.request_id, secret=self._secret)
             self.news.append(Waiting(self.request_id, self.prompt))
 
     def _read_is_over(self) -> None:
@@ -496,3 +493,7 @@ class SidebandSession(Conversation[State, Said]):
         said = self._said
         status = None if said is None or said.status is UNSET else said.status
         self.news.append(Gone(self.fault, self.status, said.reason if said is not None else "", status))
+
+
+def _or_unset(token: str | None) -> str | UnsetType:
+    return UNSET if token is None else token

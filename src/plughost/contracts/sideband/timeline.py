@@ -67,6 +67,7 @@ class Timeline:
         "_head_cost",
         "_middle",
         "_pictures",
+        "_places",
         "_spool",
         "_spooling",
         "_tail",
@@ -88,6 +89,7 @@ class Timeline:
         self._head_cost = self._tail_cost = 0
         self._closed = False  # the head is full: what comes goes to the tail
         self._pictures = Pictures(self._budget.images, self._budget.image_bytes)
+        self._places: set[Picture | None] = set()  # that were made empty and are still here
         self._chars = self._entries = 0  # left out
 
     def __bool__(self) -> bool:
@@ -113,13 +115,24 @@ class Timeline:
         if text:
             self._put_tail(stream, text, request_id)
 
-    def add_image(self, image: Image) -> None:
-        picture = self._pictures.add(image)
-        if picture is not None:
+    def add_image(self, image: Image, place: Picture | None = None) -> None:
+        """Show *image* in *place*, if what was there with it is not taken yet; else here."""
+        if place not in self._places:
+            place = None
+        picture = self._pictures.add(image, place)
+        if picture is not None and place is None:
             self._add(picture)
+        self._places.discard(place)
 
-    def add_prompt(self, prompt: str, request_id: int | None) -> None:
-        self._add(Prompt(prompt, request_id))
+    def add_place(self) -> Picture:
+        """Return a place, here, for an image that has not come yet."""
+        place = Picture()
+        self._places.add(place)
+        self._add(place)
+        return place
+
+    def add_prompt(self, prompt: str, request_id: int | None, *, secret: bool = False) -> None:
+        self._add(Prompt(prompt, request_id, secret))
 
     def add_notice(self, text: str, request_id: int | None) -> None:
         self._add(Notice(text, request_id))
@@ -230,6 +243,7 @@ class Timeline:
                 self._entries += 1
 
     def _keep_apart(self, picture: Picture) -> None:
+        self._places.discard(picture)
         if picture.image is not None:
             self._middle.append(picture)
         if len(self._middle) > 2 * self._budget.images:

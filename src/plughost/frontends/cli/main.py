@@ -27,6 +27,8 @@ COMMANDS = {
     "preflight": "Ask a hook plugin whether a job should run.",
     "screen": "Show a plugin's screen.",
     "cli": "Run a command that a plugin provides.",
+    "console": "Run code in a session of its own process.",
+    "mcp": "Serve code sessions and `execute` plugins to an agent.",
     "check": "Check a plugin against its contract, clause by clause.",
     "lint": "Check an envelope plugin's manifest and sources, without running them.",
     "simulate": "Show what a restart policy makes of a plugin that fails.",

@@ -127,8 +127,17 @@ class AsyncConsole(ConsoleHandle):
         if wait.seconds is None:
             await self._driver.until(wait.link, wait.reached)
             return
+        late = False
+
+        def ring() -> None:
+            nonlocal late
+            late = True
+            if wait.link.on_change is not None:
+                wait.link.on_change()  # whoever waits looks again
+
+        # Cheaper than `asyncio.timeout`, which ends a wait by cancelling its task.
+        alarm = self._driver.loop.call_later(wait.seconds, ring)
         try:
-            async with asyncio.timeout(wait.seconds):
-                await self._driver.until(wait.link, wait.reached)
-        except TimeoutError:
-            pass
+            await self._driver.until(wait.link, lambda: late or wait.reached())
+        finally:
+            alarm.cancel()

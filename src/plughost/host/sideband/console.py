@@ -224,7 +224,7 @@ class Console:
         def session(now: float) -> SidebandSession:
             return SidebandSession(self.plan.terms, now, spool=worker.spool)
 
-        worker.link = self._engine.start(self.plan.binding, self._ground.watcher, session)
+        worker.join(self._engine.start(self.plan.binding, self._ground.watcher, session))
         worker.link.on_stderr = _is_shown
         self.generation += 1
         self.worker = worker
@@ -232,10 +232,11 @@ class Console:
 
     def _attend(self, worker: Worker) -> None:
         """Something has happened to *worker*: take it in, and reply to whoever waits for that."""
-        now = self._engine.clock()
-        for what in worker.hear(now):
-            self._engine.bus.publish(Event(self.plan.name, worker.link.process.pid, now, what))
-        self.backend = worker.session.backend or self.backend
+        if worker.session.news:  # seldom: most of what happens is that something was printed
+            now = self._engine.clock()
+            for what in worker.hear(now):
+                self._engine.bus.publish(Event(self.plan.name, worker.link.process.pid, now, what))
+            self.backend = worker.session.backend or self.backend
         if self.worker is not worker:
             return
         waiter = self._waiter
@@ -254,7 +255,7 @@ class Console:
         session, request = worker.session, worker.request
         if session.fault is not None:
             worker.failure = self._engine.fail(
-                contract.failure(self.plan.binding, session, session.fault, worker.link.evidence())
+                contract.failure(self.plan.binding, session, session.fault, worker.evidence())
             )
         items, full_output = worker.take()
         if worker.was_ready and worker.gone is not None:

@@ -1,7 +1,8 @@
 """Whole outputs that do not fit a reply -> files, one each, in a private directory, within a budget. Never raises.
 
 The directory is made when the first is needed, and removed with all that is in it when the console is closed; or the
-user names one, and then nothing in it is removed.
+user names one, and then nothing in it is removed. A file that somebody else has removed is made again, with what comes
+from then on, and that is said.
 """
 
 from __future__ import annotations
@@ -11,13 +12,10 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import BinaryIO
 
 from ...messages.quoting import quote
+from .output_file import OutputFile
 
-BUFFER_BYTES = (
-    262_144  # written at once: a gigabyte that comes in small pieces would cost as many system calls
-)
 PREFIX = "plughost-output-"
 
 
@@ -30,8 +28,9 @@ class Spool:
         self._most_bytes = most_bytes
         self._kept = directory is not None
         self._directory = directory
-        self._file: BinaryIO | None = None
+        self._file: OutputFile | None = None
         self._sizes: dict[Path, int] = {}  # oldest first
+        self._total = 0  # of these sizes
         self._count = 0
         self._removal: weakref.finalize[..., Spool] | None = None
 
@@ -40,18 +39,11 @@ class Spool:
         self._close()
         self.path = self.problem = None
         self._count += 1
-        try:
-            path = self._home() / f"output-{os.getpid()}-{self._count}.txt"
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            self._file = open(fd, "wb", buffering=BUFFER_BYTES)  # noqa: SIM115  it outlives this call
-        except OSError as error:
-            self._fail(error)
-            return
-        self.path = path
-        self._sizes[path] = 0
+        self._open()
 
     def write(self, data: bytes) -> None:
         """Add *data* to the latest output."""
+        self._mend()
         if self._file is None or self.path is None:
             return
         if not self._make_room(len(data)):
@@ -64,9 +56,11 @@ class Spool:
             self._fail(error)
         else:
             self._sizes[self.path] += len(data)
+            self._total += len(data)
 
     def flush(self) -> None:
         """Let whoever is told the path find everything."""
+        self._mend()
         if self._file is not None:
             try:
                 self._file.flush()
@@ -79,21 +73,46 @@ class Spool:
         if self._removal is not None:
             self._removal()
 
+    def _open(self) -> None:
+        try:
+            path = self._home() / f"output-{os.getpid()}-{self._count}.txt"
+            self._file = OutputFile(path)
+        except OSError as error:
+            self._fail(error)
+            return
+        self.path = path
+        self._sizes[path] = 0
+
+    def _mend(self) -> None:
+        """Make the file again if it is not there any more: nobody is told of one that is not."""
+        if self._file is None or self.path is None or self._file.is_there:
+            return
+        self._close()
+        if self.path is None:  # what it held back could not be written
+            return
+        self._total -= self._sizes.pop(self.path)
+        self._open()
+        if self.path is not None:
+            self.problem = "its file was removed meanwhile, and has only what came since then"
+
     def _home(self) -> Path:
-        if self._directory is None:
+        private = not self._kept
+        if self._directory is None or (private and not self._directory.is_dir()):
+            if self._removal is not None:
+                self._removal.detach()  # it is gone; whatever gets its name is somebody else's
             self._directory = Path(tempfile.mkdtemp(prefix=PREFIX))
             self._removal = weakref.finalize(self, _remove, self._directory, os.getpid())
-        elif self._kept:
+        elif not private:
             self._directory.mkdir(parents=True, exist_ok=True)
         return self._directory
 
     def _make_room(self, size: int) -> bool:
         """Remove older outputs until *size* more bytes are within the budget; tell whether they are."""
-        while sum(self._sizes.values()) + size > self._most_bytes:
+        while self._total + size > self._most_bytes:
             oldest = next(iter(self._sizes))
             if oldest == self.path or self._kept:
                 return False
-            del self._sizes[oldest]
+            self._total -= self._sizes.pop(oldest)
             oldest.unlink(missing_ok=True)
         return True
 
@@ -104,11 +123,8 @@ class Spool:
 
     def _close(self) -> None:
         file, self._file = self._file, None
-        if file is not None:
-            try:
-                file.close()
-            except OSError as error:
-                self._fail(error)
+        if file is not None and (problem := file.close()) is not None:
+            self._fail(problem)
 
 
 def _remove(directory: Path, owner: int) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import SIGINT
 from typing import assert_never
 
+from ...contracts.base import Evidence
 from ...contracts.sideband.items import Item, Notice, Omitted
 from ...contracts.sideband.news import (
     Completed,
@@ -19,6 +21,7 @@ from ...contracts.sideband.news import (
     SignalWanted,
     Waiting,
 )
+from ...contracts.sideband.output import TOKEN_DIGITS
 from ...contracts.sideband.session import SidebandSession
 from ...contracts.sideband.states import BUSY, OPEN, State
 from ...failures import PluginFailure
@@ -28,6 +31,9 @@ from .reply import Interruption, ReplyState
 from .spool import Spool
 
 INTERRUPTS = 64  # that a worker may owe an answer to; more are asked for by nobody who reads the answers
+
+_MARK = re.compile(rf"\\x1e[0-9a-f]{{{TOKEN_DIGITS}}}\\x1e")  # as it is spelled in what can be printed
+SETTLED = (State.IDLE, State.WAITING)
 
 WorkerLink = BoundLink[SidebandSession]
 
@@ -58,7 +64,8 @@ class Worker:
 
     def __init__(self, number: int, spool: Spool) -> None:
         self.number = number
-        self.link: WorkerLink  # once it is started
+        self.link: WorkerLink  # both once it is started
+        self.session: SidebandSession
         self.request: Request | None = None  # the latest, until a reply was given about its end
         self.gone: Gone | None = None
         self.failure: PluginFailure | None = None
@@ -67,14 +74,14 @@ class Worker:
         self._signals: deque[Signal] = deque(maxlen=INTERRUPTS)
         self._spool = spool
 
-    @property
-    def session(self) -> SidebandSession:
-        return self.link.conversation
+    def join(self, link: WorkerLink) -> None:
+        """Be the one that *link* leads to."""
+        self.link, self.session = link, link.conversation
 
     @property
     def is_settled(self) -> bool:
         """Whether it has nothing to do unless it is given something: it is ready for code, or waits for stdin."""
-        return self.session.state in (State.IDLE, State.WAITING)
+        return self.session.state in SETTLED
 
     @property
     def is_usable(self) -> bool:
@@ -140,6 +147,11 @@ class Worker:
         if self.session.timeline.spooled == len(data):
             self._spool.begin()
         self._spool.write(data)
+
+    def evidence(self) -> Evidence:
+        """Return what is known about its process, for the autopsy: without marks, which say nothing to anybody."""
+        found = self.link.evidence()
+        return replace(found, stderr_tail=_MARK.sub("", found.stderr_tail))
 
     # What happens to it
 

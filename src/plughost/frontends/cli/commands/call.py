@@ -17,6 +17,7 @@ OTHER_COMMANDS = {
     "envelope": "`plughost transform`",
     "hook": "`plughost generate` or `plughost preflight`",
     "duplex": "`plughost cli` or `plughost screen`",
+    "sideband": "`plughost console`",
 }
 
 

@@ -23,6 +23,7 @@ OWN_OPTIONS = {
     "envelope": {"against": "--against", "variables": "--var", "answers": "--answer"},
     "hook": {"schema": "--schema", "no_large": "--no-large"},
     "duplex": {"no_call": "--no-call", "no_large": "--no-large"},
+    "sideband": {},
 }
 
 
@@ -77,11 +78,12 @@ def command(
 ) -> None:
     """Run PLUGIN through every clause of its contract that a plugin can break, and report each.
 
-    It starts the plugin ten to thirty times. An execute plugin is really called: choose a harmless tool with
+    It starts the plugin ten to forty times. An execute plugin is really called: choose a harmless tool with
     --tool. An envelope plugin works on files in temporary directories; where the kernel can, it is kept from
     writing anywhere else. What a hook plugin generates is looked at, and written nowhere. A duplex plugin is asked
-    for its screen, for the help of its commands, and for its actions, with nothing to work on. Exit status: 0 if no
-    clause is broken, 1 otherwise.
+    for its screen, for the help of its commands, and for its actions, with nothing to work on. A sideband worker is
+    given code: of Python and R it is known, of another language it is in the table [check] of its binding, and what
+    is not there is skipped. Exit status: 0 if no clause is broken, 1 otherwise.
     """
     from ....contracts.outcome import launch_failure
     from ....errors import Unsupported
@@ -99,6 +101,8 @@ def command(
             report = _examine_envelope(binding, launcher, against, variables, answers)
         elif binding.contract == "hook":
             report = _examine_hook(binding, launcher, schema, large=not no_large)
+        elif binding.contract == "sideband":
+            report = _examine_sideband(binding, launcher)
         else:
             report = _examine_execute(binding, launcher, tool, input_text, call=not no_call)
     except (OSError, Unsupported) as error:
@@ -165,6 +169,12 @@ def _examine_hook(binding: Binding, launcher: Launcher, schema: Path | None, *, 
 
     read = pipeline.read(schema) if schema is not None else None
     return hook.check(binding, launcher, schema=read, large=large)
+
+
+def _examine_sideband(binding: Binding, launcher: Launcher) -> Report:
+    from ....conformance import sideband
+
+    return sideband.check(binding, launcher)
 
 
 def _examine_envelope(

@@ -32,10 +32,12 @@ def command(as_json: bool) -> None:
         "envelope": _envelope(terminal),
         "hook": _hook(terminal),
         "duplex": _duplex(terminal),
+        "sideband": _sideband(terminal),
     }
     terminal.data({"ok": True, "contracts": shown})
     terminal.text(
-        "\nNext: `plughost new execute my-plugin`, or `envelope`, `hook` or `duplex` instead, makes one of your own."
+        "\nNext: `plughost console` opens a session of your own. `plughost new execute my-plugin`, or `envelope`,\n"
+        "`hook`, `duplex` or `sideband` instead, makes a plugin of your own."
     )
 
 
@@ -231,6 +233,16 @@ def _duplex(terminal: Terminal) -> dict[str, Any]:
     terminal.text("  at a terminal it takes keys:")
     terminal.text(f"  plughost screen burndown --root {shlex.quote(str(plugins))} {logs}")
     return {"stdout": stdout, "exit_code": command.exit_code, "screen": screen, "timings_ms": timings}
+
+
+def _sideband(terminal: Terminal) -> dict[str, Any]:
+    """Work in a session: cells, a picture that is kept, a question, an endless loop, a crash."""
+    from ..console_demo import ConsoleDemo
+
+    terminal.heading(
+        "\nsideband: a Python session in a process of its own; what it shows comes back in order"
+    )
+    return ConsoleDemo(terminal, BUNDLED / "sideband" / "figure.py").run()
 
 
 def _cells(directory: Path) -> dict[str, str]:

@@ -31,8 +31,9 @@ def command(
 ) -> None:
     """Start PLUGIN and show its manifest, its binding and how long that took.
 
-    An execute, hook or duplex plugin shakes hands. An envelope plugin validates variables, those of --var and a
-    made-up text for each other one that it requires; what it objects to is shown, and the exit status is then 1.
+    An execute, hook or duplex plugin shakes hands, and a sideband worker introduces itself. An envelope plugin
+    validates variables, those of --var and a made-up text for each other one that it requires; what it objects to is
+    shown, and the exit status is then 1.
     """
     binding = options.bind(ctx, plugin, contract)
     terminal = Terminal(as_json=as_json)
@@ -50,6 +51,10 @@ def command(
         if plugin is None:
             raise click.UsageError("A duplex plugin is described from its manifest: name its directory.")
         describe(terminal, project.resolve_duplex(plugin, Path()))
+    elif binding.contract == "sideband":
+        from .. import sideband_description
+
+        sideband_description.describe(terminal, binding)
     else:
         _describe_execute(terminal, binding)
 

@@ -25,8 +25,9 @@ NEXT_STEPS = {
         "Check it:  plughost check @DIR@",
     ),
     "duplex": ("See it:    plughost screen @DIR@", "Check it:  plughost check @DIR@"),
+    "sideband": ("Use it:    plughost console --worker @DIR@", "Check it:  plughost check @DIR@"),
 }
-RESERVED = ("plughost", "plughost-sdk", "google", "test", "pytest")
+RESERVED = ("plughost", "plughost-sdk", "google", "test", "pytest", "sideband-wire")
 EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 

@@ -1,0 +1,1 @@
+../../../../examples/sideband/figure.py

@@ -1,0 +1,184 @@
+"""What an agent sends to a session -> verbs of one console, and their replies. Loses none, and guesses nothing.
+
+Theory of operation. Input means what the agent was last told: an answer where it was told that the request waits for
+one, code otherwise. What it could not know leads to a refusal that says how things are, never to a guess. Replies are
+kept until they are handed over: a call that is cancelled leaves them to the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ...errors import LocalProtocolError, PlughostError
+from ...host.sideband.asyncio_console import AsyncConsole
+from ...host.sideband.reply import Interruption, Reply, ReplyState
+
+INTERRUPT = "\x03"
+RESTART = "\x04"
+# For a worker to say what became of an interrupt, and then for the request to be over; what takes longer can be polled.
+SETTLE_S = 2.0
+
+
+class Refusal(Enum):
+    """Why input was not used."""
+
+    BUSY = "a request runs"
+    WAITING = "a request waits for input, which was not known"
+    TWICE = "another call waits for this session"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What became of one call. Without *replies* another call has them, or no worker was started yet."""
+
+    replies: tuple[Reply, ...] = ()
+    interruption: Interruption | None = None
+    refusal: Refusal | None = None
+    replaced: bool = False  # another worker than the one of the last turn
+    error: bool = False  # the code that it is about has failed; not where that was the wish
+
+
+class Session:
+    """One console, from the first input on. *opening* starts it, and raises PlughostError if that fails."""
+
+    def __init__(self, opening: Callable[[], Awaitable[AsyncConsole]]) -> None:
+        self._opening = opening
+        self._console: AsyncConsole | None = None
+        self._kept: list[Reply] = []
+        self._told = ReplyState.READY
+        self._generation = 0  # that the agent knows of
+        self._waiting: asyncio.Task[Any] | None = None  # for a reply: one at a time
+        self._at_rest = asyncio.Event()  # no cancelled call is being put to an end
+        self._at_rest.set()
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing was run, and nothing is about to be."""
+        return self._console is None and self._waiting is None
+
+    async def turn(self, text: str, timeout_s: float) -> Turn:
+        """Do what *text* says, and wait for its end at most *timeout_s*; without any, for what runs.
+
+        Cancelling interrupts what runs. Raises PluginFailure and LocalProtocolError.
+        """
+        sign, rest = _split(text)
+        await self._at_rest.wait()
+        if self._waiting is not None:
+            return await self._turn_beside(sign, rest)
+        if self._console is None and not rest and sign != RESTART:
+            return Turn(interruption=Interruption.IDLE if sign else None)
+        self._waiting = asyncio.current_task()
+        try:
+            return await self._turn(sign, rest, timeout_s)
+        except BaseException as error:
+            self._told = ReplyState.RUNNING  # for all that anybody knows: the next turn looks first
+            if isinstance(error, asyncio.CancelledError):
+                await self._settle()
+            raise
+        finally:
+            self._waiting = None
+            self._at_rest.set()
+
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """*task* is about to be cancelled: who comes now waits until what it ran has come to its end."""
+        if task is self._waiting:
+            self._at_rest.clear()
+
+    def take_back(self, turn: Turn) -> None:
+        """*turn* did not reach the agent: the next one begins with it."""
+        self._kept[:0] = turn.replies
+        self._told = ReplyState.RUNNING
+        if turn.replaced:
+            self._generation -= 1  # it is to be told again
+
+    async def _turn(self, sign: str, rest: str, timeout_s: float) -> Turn:
+        is_new = self._console is None
+        console = await self._open()
+        interruption = None
+        if sign == RESTART:
+            self._kept.append(await (console.poll() if is_new else console.restart()))
+        elif sign == INTERRUPT:
+            interruption = await console.interrupt(SETTLE_S)
+            self._kept.append(await console.poll(SETTLE_S))
+        elif not rest:
+            self._kept.append(await self._poll(console, timeout_s))
+        elif self._told is not ReplyState.READY:
+            self._kept.append(await console.poll())
+        refusal = None
+        if rest:
+            state = self._kept[-1].state if self._kept else ReplyState.READY
+            refusal = self._refusal(state, sign)
+            if refusal is None:
+                verb = console.answer if state is ReplyState.WAITING else console.run
+                self._kept.append(await verb(rest, timeout_s))
+        return self._handed_over(interruption, refusal, wanted=bool(sign and not rest))
+
+    async def _turn_beside(self, sign: str, rest: str) -> Turn:
+        """Another call waits for a reply: what runs can be stopped, and nothing else."""
+        console, interruption = self._console, None
+        if sign == RESTART and console is not None:
+            reply = await console.restart()
+            if reply.items:  # as a rule the other call shows them
+                self._kept.append(reply)
+        elif sign == INTERRUPT and console is not None:
+            interruption = await console.interrupt(SETTLE_S)
+        return Turn(interruption=interruption, refusal=Refusal.TWICE if rest or not sign else None)
+
+    async def _poll(self, console: AsyncConsole, timeout_s: float) -> Reply:
+        try:
+            return await console.poll(timeout_s)
+        except asyncio.CancelledError:  # a console goes on; for an agent, to cancel is to stop it
+            with suppress(PlughostError):
+                await console.interrupt(SETTLE_S)
+            raise
+
+    async def _settle(self) -> None:
+        """Let an interrupted request come to its end: the next call is not to find it running."""
+        if self._console is not None:
+            with suppress(PlughostError):  # the host is closed
+                self._kept.append(await self._console.poll(SETTLE_S))
+
+    async def _open(self) -> AsyncConsole:
+        if self._console is None:
+            self._console = await self._opening()
+        return self._console
+
+    def _refusal(self, state: ReplyState, sign: str) -> Refusal | None:
+        if state is ReplyState.RUNNING:
+            return Refusal.BUSY
+        if state is ReplyState.WAITING and (sign or self._told is not ReplyState.WAITING):
+            return Refusal.WAITING
+        return None
+
+    def _handed_over(
+        self, interruption: Interruption | None, refusal: Refusal | None, *, wanted: bool
+    ) -> Turn:
+        replies, self._kept = tuple(self._kept), []
+        last = replies[-1]
+        replaced = 0 < self._generation < last.generation
+        self._told, self._generation = last.state, last.generation
+        return Turn(replies, interruption, refusal, replaced, last.error and not wanted)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return the sign that *text* begins with, and the rest; the end of the sign's own line belongs to it."""
+    if not text.startswith((INTERRUPT, RESTART)):
+        return "", text
+    rest = text[1:]
+    for end in ("\r\n", "\n", "\r"):
+        if rest.startswith(end):
+            return text[0], rest.removeprefix(end)
+    return text[0], rest
+
+
+def check_name(name: str, known: int, most: int) -> None:
+    """Raise LocalProtocolError if no session can be called *name*, or *known* are *most* already."""
+    if not 1 <= len(name) <= 64 or not all(c.isascii() and (c.isalnum() or c in "_.-") for c in name):
+        raise LocalProtocolError("a session's name is 1 to 64 letters, digits, `_`, `.` and `-`")
+    if known >= most:
+        raise LocalProtocolError(f"there are {most} sessions already. Use one of them; U+0004 restarts it")
