@@ -226,14 +226,18 @@ class Link:
     def pump(self) -> None:
         """Do what the session asks for, until it asks for nothing more."""
         self._write_out()
-        while (event := self.session.next_event()) is not None:
-            self._obey(event)
+        self._do_what_it_asks()
         if self.on_change is not None:
             self.on_change()
+
+    def _do_what_it_asks(self) -> None:
+        while (event := self.session.next_event()) is not None:
+            self._obey(event)
 
     def say(self) -> None:
         """Write what the session has to say, and tell nobody: what follows from it is seen when something comes."""
         self._write_out()
+        self._do_what_it_asks()
         if self.process.fileno(Channel.STDIN) < 0:  # it does not read any more: that everybody has to know
             self.pump()
 

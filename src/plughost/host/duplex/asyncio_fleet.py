@@ -191,10 +191,12 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
             raise HostClosed("this is a forked copy of the host: the plugins are its original's")
 
     def _ticket(self, ask: Ask | None) -> tuple[Ticket, asyncio.Future[None]]:
-        self._check_ours()
-        if asyncio.get_running_loop() is not self._driver.loop:
+        if self._engine.forked:
+            self._check_ours()
+        loop = asyncio.get_running_loop()
+        if loop is not self._driver.loop:
             raise LocalProtocolError("this host belongs to another event loop")
-        future: asyncio.Future[None] = self._driver.loop.create_future()
+        future: asyncio.Future[None] = loop.create_future()
 
         def over(_ticket: Ticket) -> None:
             if not future.done():

@@ -76,7 +76,7 @@ class Member:
         self._config = config
         self._waiting: dict[Ticket, None] = {}  # for a process that has answered init
         self._calls: dict[int, Ticket] = {}  # by their ids in the process that was asked
-        self._shortcut = Shortcut(self, self._calls, engine.bus)
+        self._shortcut = Shortcut(self, self._calls, engine.bus, ground)
         self._leaving: list[Ticket] = []  # want it gone
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
         self._keys: list[Parcel] = []
@@ -122,12 +122,13 @@ class Member:
         now, link = self._engine.clock(), self.link
         if link is not None and self.listens and self.lifecycle.state is State.RUNNING:
             self._touched = now
-            if not self._shortcut.say(link, ticket, now):
-                self._submit(link, ticket, now)
-                if link.conversation.pending > 1:
-                    self._ground.say_soon(link)
-                else:
-                    link.say()
+            if self._shortcut.say(link, ticket, now):
+                return
+            self._submit(link, ticket, now)
+            if link.conversation.pending > 1:
+                self._ground.say_soon(link)
+            else:
+                link.say()
             self._ground.expect(link)
             return
         self._waiting[ticket] = None

@@ -13,6 +13,7 @@ from plughost_sdk.frames.errors import FrameTooLarge
 from ...contracts.duplex import straight
 from ...errors import LocalProtocolError
 from ..events import EventBus
+from ..ground import Ground
 from .ticket import Ticket
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 class Shortcut:
     """The short way to and from the processes of one member. *calls* are its tickets, by their ids."""
 
-    __slots__ = ("_bus", "_calls", "_member")
+    __slots__ = ("_bus", "_calls", "_ground", "_member")
 
-    def __init__(self, member: Member, calls: dict[int, Ticket], bus: EventBus) -> None:
+    def __init__(self, member: Member, calls: dict[int, Ticket], bus: EventBus, ground: Ground) -> None:
         self._member = member
         self._calls = calls
         self._bus = bus
+        self._ground = ground
 
     def say(self, link: DuplexLink, ticket: Ticket, now: float) -> bool:
         """Ask *link* at once, if nothing else is asked of it. Returns whether it is; or the ticket is over."""
@@ -53,6 +55,8 @@ class Shortcut:
         if rest:
             session.postpone()
             link.say_rest(rest)
+        if rest or left is not None:
+            self._ground.expect(link)
         return True
 
     def hear(self, link: DuplexLink, data: bytes) -> int:
