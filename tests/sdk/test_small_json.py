@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from hypothesis import example, given
@@ -116,3 +117,39 @@ def test_a_value_that_holds_itself_is_declined() -> None:
     loop.append(loop)
     with pytest.raises(Declined):
         small_json.dumps(loop)
+
+
+def test_a_circle_is_refused_and_what_it_held_is_written_afterwards() -> None:
+    circle: dict[str, object] = {}
+    circle["again"] = circle
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Circular"):
+            small_json.to_json({"x": circle})
+    del circle["again"]
+    assert small_json.to_json([circle, circle]) == b"[{},{}]"
+
+
+def test_a_value_that_fails_in_its_middle_can_be_written_when_it_is_mended() -> None:
+    value: dict[str, object] = {"odd": object()}
+    with pytest.raises(TypeError):
+        small_json.to_json([value])
+    value["odd"] = 5
+    assert small_json.to_json([value]) == b'[{"odd":5}]'
+
+
+def test_threads_may_write_the_same_value_at_once() -> None:
+    shared = {"deep": [[[{"x": ["y"] * 50}] * 20] * 5]}
+    expected = small_json.to_json(shared)
+    written: list[bool] = []
+    threads = [
+        threading.Thread(
+            target=lambda: written.extend(small_json.to_json(shared) == expected for _ in range(50))
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    written.extend(small_json.to_json(shared) == expected for _ in range(50))
+    for thread in threads:
+        thread.join()
+    assert written == [True] * 250

@@ -8,6 +8,7 @@ to json, which decides. So the two can only agree.
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
@@ -70,18 +71,29 @@ def _encoder() -> Callable[[Any], str]:
 
 
 def _quick(encoder: Any) -> Callable[[Any], str]:
-    """Return the `encode` of *encoder* with the part in C made once, and not for every value. Circles are too deep."""
+    """Return the `encode` of *encoder* with the part in C made once, and not for every value."""
     from json import encoder as parts
 
     make: Any = getattr(parts, "c_make_encoder", None)
     if make is None:  # an interpreter without it
         plain: Callable[[Any], str] = encoder.encode
         return plain
-    write = make(None, encoder.default, parts.encode_basestring, None, ":", ",", False, False, False)
-    join = "".join
+    join, thread = "".join, get_ident()
+
+    def made() -> Any:  # the dictionary holds what is being written: so it notices circles
+        return make({}, encoder.default, parts.encode_basestring, None, ":", ",", False, False, False)
+
+    write = made()
 
     def encode(value: Any) -> str:
-        return join(write(value, 0))
+        nonlocal write
+        if get_ident() != thread:  # two at once would take each other's values for circles
+            return str(encoder.encode(value))
+        try:
+            return join(write(value, 0))
+        except BaseException:
+            write = made()  # what was being written is not forgotten by the other
+            raise
 
     return encode
 

@@ -24,8 +24,16 @@ def lab(tmp_path: Path, leak_check: None) -> Iterator[Lab]:
     assert not [pid for pid in made.spawned() if is_alive(pid)]
 
 
-@pytest.fixture(params=["blocking", "asyncio"])
+@pytest.fixture(
+    params=[
+        "blocking",
+        "asyncio",
+        pytest.param("blocking, the short way", marks=pytest.mark.long),
+        pytest.param("asyncio, the short way", marks=pytest.mark.long),
+    ]
+)
 def both(request: pytest.FixtureRequest, lab: Lab) -> Lab:
-    """The same, by either host."""
-    lab.kind = request.param
+    """The same, by either host. Who watches the wire, as this does, is kept off the short way, unless it is forced."""
+    lab.kind, _, way = request.param.partition(", ")
+    lab.short = bool(way)
     return lab

@@ -19,6 +19,7 @@ from typing import Any
 import plughost
 from plughost import blocking
 from plughost.errors import PlughostError
+from plughost.host.events import EventBus
 
 PUPPET = Path(__file__).parent / "hostile_duplex.py"
 EVERY = 19  # one in so many of these tests runs every day: each starts programs. Odd, so that both hosts have turns
@@ -71,6 +72,7 @@ class Lab:
 
     home: Path
     kind: str = "blocking"
+    short: bool = False  # calls take the short way although we listen
     events: list[Any] = field(default_factory=list)
     listener: Callable[[Any], None] | None = None
     loops: Callable[[], asyncio.AbstractEventLoop] | None = None
@@ -157,6 +159,9 @@ class Lab:
     def fleet(self, *places: Any, **options: Any) -> Any:
         """Return the fleet of the plugins that were written, or of *places*."""
         self._fleet = self.run(self.host.fleet, *(places or (self.root,)), **options)
+        if self.short:
+            for member in self._fleet._fleet.members.values():
+                member._shortcut._bus = EventBus()  # nobody listens to this one
         return self._fleet
 
     def run(self, verb: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -114,6 +114,16 @@ def test_files_in_a_directory_of_the_users_are_kept(both: Lab, tmp_path: Path) -
     assert reply.full_output.read_text() == "e" * 5000 + "\n"
 
 
+def test_consoles_that_share_a_directory_take_each_others_names_for_taken(both: Lab, tmp_path: Path) -> None:
+    desks = [both.console(output_directory=tmp_path / "outputs", **SMALL) for _ in range(3)]
+    replies = [desk.run(f"print('{letter}' * 5000)") for letter in "xy" for desk in desks]
+    paths = [reply.full_output for reply in replies]
+    assert [path.read_text() for path in paths if path is not None] == ["x" * 5000 + "\n"] * 3 + [
+        "y" * 5000 + "\n"
+    ] * 3
+    assert len(set(paths)) == 6
+
+
 def test_a_file_that_cannot_be_kept_is_said_and_costs_nothing_else(both: Lab, tmp_path: Path) -> None:
     (tmp_path / "outputs").write_text("in the way")
     desk = both.console(output_directory=tmp_path / "outputs", **SMALL)
@@ -141,9 +151,12 @@ def test_a_removed_file_of_the_users_directory_is_made_again_and_one_in_its_plac
     spool.problem = None
     path.unlink()
     path.write_bytes(b"another's")
-    spool.write(b"nowhere")
+    spool.write(b"elsewhere")
     spool.flush()
-    assert (spool.path, path.read_bytes()) == (None, b"another's")
+    assert path.read_bytes() == b"another's"
+    assert spool.path not in (None, path)
+    assert spool.path is not None
+    assert spool.path.read_bytes() == b"elsewhere"
     assert spool.problem is not None
     spool.close()
 

@@ -17,6 +17,7 @@ from ...messages.quoting import quote
 from .output_file import OutputFile
 
 PREFIX = "plughost-output-"
+MOST_TAKEN = 10_000  # names that others may have taken before we give up
 
 
 class Spool:
@@ -75,13 +76,24 @@ class Spool:
 
     def _open(self) -> None:
         try:
-            path = self._home() / f"output-{os.getpid()}-{self._count}.txt"
-            self._file = OutputFile(path)
+            path, self._file = self._made()
         except OSError as error:
             self._fail(error)
             return
         self.path = path
         self._sizes[path] = 0
+
+    def _made(self) -> tuple[Path, OutputFile]:
+        """Make a file under the next free name: another console may keep its outputs there, or an older host."""
+        home, last = self._home(), self._count + MOST_TAKEN
+        while True:
+            path = home / f"output-{os.getpid()}-{self._count}.txt"
+            try:
+                return path, OutputFile(path)
+            except FileExistsError:
+                if self._count == last:
+                    raise
+                self._count += 1
 
     def _mend(self) -> None:
         """Make the file again if it is not there any more: nobody is told of one that is not."""
