@@ -47,9 +47,10 @@ SLOW = {
     "tests/examples/test_duplex": 3,
     "tests/examples/test_envelope_examples.py": 2,
     "tests/examples/test_hook": 3,
-    "tests/frontends/": 2,
+    "tests/frontends/": 3,
     "tests/host/envelope/": 4,
     "tests/host/hook/": 3,
+    "tests/host/sideband/": 4,
     "tests/process/test_hostile_plugins.py": 3,
     "tests/sdk/test_sideband": 3,
 }

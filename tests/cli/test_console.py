@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -13,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from plughost.contracts.sideband.timeline import Budget
 from plughost.failures import EXPLANATIONS, FailureCode
+from plughost.frontends.console.workers import HEAD_CHARS
 from tests.cli.conftest import PLUGHOST
 from tests.cli.test_console_terminal import DRAWN
 
@@ -61,7 +64,9 @@ def test_a_large_output_is_all_there(perform: Run) -> None:
         ("1/0", 1, "ZeroDivisionError"),
         ("def", 1, "SyntaxError"),
         ("import sys; sys.exit(0)", 0, ""),
-        ("import sys; sys.exit(5)", 1, "5"),
+        ("import sys; sys.exit(5)", 5, "5"),
+        ("import sys; sys.exit('why')", 1, "why"),
+        ("import sys; sys.exit(-1)", 255, "255"),
         ("import os; os._exit(3)", CRASHED, "exit status 3"),
         ("import os; os.kill(os.getpid(), 9)", CRASHED, "KILL"),
         ("input('What now? ')", 1, "What now? "),
@@ -130,6 +135,7 @@ def test_json_without_pictures_keeps_none(perform: Run, tmp_path: Path) -> None:
         ("1/0", 1, {"ok": False, "state": "ready", "error": True}),
         ("import os; os._exit(3)", CRASHED, {"ok": False, "state": "ended", "error": True}),
         ("import sys; sys.exit()", 0, {"ok": True, "state": "ended", "error": False}),
+        ("import sys; sys.exit(5)", 5, {"ok": False, "state": "ended", "error": True}),
     ],
 )
 def test_json_says_how_the_script_ended(
@@ -165,6 +171,68 @@ def test_json_names_the_file_of_a_large_output_which_stays(perform: Run) -> None
     assert [item["kind"] for item in reply["items"]] == ["text", "omitted", "text"]
     assert reply["items"][1]["spooled"] is True
     assert Path(reply["full_output"]).read_text() == "x" * 3_000_000 + "\n"
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_whoever_ends_us_finds_nothing_left(tmp_path: Path, end: signal.Signals) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    (tmp_path / "script.py").write_text(f"open({str(gate)!r}, 'w').close()\nimport time\ntime.sleep(1e6)")
+    (tmp_path / "temporary").mkdir()
+    with subprocess.Popen(
+        [*PLUGHOST, "console", "--worker", sys.executable, "--run", "script.py"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+    ) as process:
+        gate.read_bytes()  # it has begun
+        assert len(list((tmp_path / "temporary").iterdir())) == 1
+        process.send_signal(end)
+        process.wait(timeout=50)
+    assert process.returncode == -end
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+# Lines of a thousand bytes: more than two replies of a script hold. The first may be what we wait to get rid of, and
+# then the second has to leave something out, however fast or slow anybody is.
+LINES = 2 * (HEAD_CHARS + Budget().tail_chars) // 1000 + 2000
+
+
+@pytest.mark.parametrize(
+    ("then", "status", "is_whole"),
+    [
+        ("", 0, True),
+        ("import sys; sys.exit(5)", 5, True),
+        ("import glob, os\nfor name in glob.glob('temporary/*/output-*'): os.unlink(name)", 70, False),
+    ],
+    ids=["whole", "whole with a status", "the file is removed"],
+)
+@pytest.mark.long
+def test_a_slow_reader_gets_all_of_the_output_or_a_status_that_says_no(
+    tmp_path: Path, then: str, status: int, is_whole: bool
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    (tmp_path / "script.py").write_text(
+        f"for number in range({LINES}): print(f'{{number:0999}}')\n"
+        f"import sys; sys.stdout.flush(); open({str(gate)!r}, 'w').close()\n{then}"
+    )
+    (tmp_path / "temporary").mkdir()
+    with subprocess.Popen(
+        [*PLUGHOST, "console", "--worker", sys.executable, "--run", "script.py"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        gate.read_bytes()  # all of it is printed, and nobody has read any of it
+        stdout, stderr = process.communicate(timeout=50)
+    assert process.returncode == status
+    expected = hashlib.sha256()
+    for number in range(LINES):
+        expected.update(b"%0999d\n" % number)
+    assert (hashlib.sha256(stdout).digest() == expected.digest()) is is_whole
+    assert (b"lost" in stderr.replace(b"state lost", b"")) is not is_whole
+    assert (list((tmp_path / "temporary").iterdir()) == []) is is_whole
 
 
 def test_ctrl_c_stops_a_script_and_its_object_is_printed_still(tmp_path: Path) -> None:
@@ -214,6 +282,26 @@ def test_wrong_words_say_so_and_run_nothing(run: Run, tmp_path: Path, words: lis
     assert ran.status == status
     assert (ran.json["ok"] is False) if "--json" in words else (ran.stdout == "" and ran.stderr != "")
     assert [path.name for path in tmp_path.iterdir()] == ["latin.py"]
+
+
+@pytest.mark.parametrize(
+    ("last", "status"),
+    [
+        ("SyntaxError: invalid syntax", 3),
+        ("ImportError: cannot import name 'PyCF_ONLY_AST'", 3),
+        ("MemoryError", CRASHED),
+        ("", CRASHED),
+    ],
+)
+def test_an_interpreter_that_is_too_old_for_our_worker_is_a_wrong_one(
+    run: Run, tmp_path: Path, last: str, status: int
+) -> None:
+    (tmp_path / "old").write_text(f'#!/bin/sh\necho "  File $1, line 1" >&2\necho "{last}" >&2\nexit 1\n')
+    (tmp_path / "old").chmod(0o755)
+    ran = run("console", "--worker", "./old", "--json", stdin="1", env={"TMPDIR": str(tmp_path)})
+    assert ran.status == status
+    assert ("3.9" in ran.json.get("binding", {}).get("remedy", "")) is (status == 3)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_code_runs_where_it_is_told_to(perform: Run, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.console_terminal import CTRL_C, CTRL_D, UP, ConsoleTerminal
+from tests.host.sideband.lab import FOREIGN
 
 At = Callable[..., ConsoleTerminal]
 pytestmark = pytest.mark.thin(7, "plughost console at a terminal")  # each starts three or four programs
@@ -21,6 +22,7 @@ while True:
     try:
         print('be' + 'gun'); time.sleep(1e6)
     except KeyboardInterrupt: pass"""
+EDITS = "\x1b[?2004h"  # how readline says that it takes keys: those that come earlier are the terminal's
 DRAWN = """\
 import struct, zlib
 chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -36,7 +38,12 @@ Drawing()"""
 def at_terminal(tmp_path: Path) -> Iterator[At]:
     begun: list[ConsoleTerminal] = []
 
-    def begin(*words: str, environment: dict[str, str] | None = None) -> ConsoleTerminal:
+    def begin(
+        *words: str, environment: dict[str, str] | None = None, worker: str | None = None
+    ) -> ConsoleTerminal:
+        if worker is not None:  # the file of one
+            (tmp_path / "plugin.toml").write_text(worker)
+            words = (*words, "--worker", "plugin.toml")
         begun.append(ConsoleTerminal(tmp_path, *words, environment=environment))
         return begun[-1]
 
@@ -166,15 +173,84 @@ def test_a_secret_is_not_shown(at_terminal: At) -> None:
     assert b"xyzzy" not in terminal.seen
 
 
-@pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["ctrl-c", "ctrl-d"])
-def test_whoever_gives_no_answer_stops_the_request(at_terminal: At, key: bytes) -> None:
+@pytest.mark.parametrize("call", ["input('Na' + 'me? ')", "import getpass; getpass.getpass('Na' + 'me? ')"])
+def test_ctrl_c_instead_of_an_answer_stops_the_request(at_terminal: At, call: str) -> None:
     terminal = at_terminal()
-    terminal.enter("input('Na' + 'me? ')")
+    terminal.enter(call)
     terminal.until("Name? ")
-    terminal.type(key)
+    terminal.type(CTRL_C)
     terminal.until("KeyboardInterrupt")
     terminal.enter("print('is', 6 * 7)")
     terminal.until("is 42")
+
+
+@pytest.mark.parametrize("call", ["input('Na' + 'me? ')", "import getpass; getpass.getpass('Na' + 'me? ')"])
+def test_ctrl_d_instead_of_an_answer_is_the_end_of_the_input(at_terminal: At, call: str) -> None:
+    terminal = at_terminal()
+    terminal.enter(call)
+    terminal.until("Name? ")
+    terminal.type(CTRL_D)
+    terminal.until("EOFError")
+    terminal.enter("print('is', 6 * 7)")
+    terminal.until("is 42")
+
+
+def test_code_that_reads_to_the_end_gets_all_lines_before_ctrl_d(at_terminal: At) -> None:
+    terminal = at_terminal()
+    terminal.enter("import sys; print('be' + 'gun'); said = sys.stdin.readlines()")
+    terminal.until("begun", EDITS)
+    for line in ("one", "", "two"):
+        terminal.type(f"{line}\r")
+        terminal.until(line, EDITS)
+    terminal.type(CTRL_D)
+    terminal.enter("print('is', len(said), said[0] + said[2])")
+    terminal.until("is 3 one", "two")
+
+
+def test_ctrl_d_stops_code_whose_worker_knows_no_end_of_input(at_terminal: At) -> None:
+    command = ", ".join(json.dumps(word) for word in (sys.executable, "-I", "-S", str(FOREIGN)))
+    terminal = at_terminal(worker=f'[plugin]\nname = "raw"\ncontract = "sideband"\ncommand = [{command}]\n')
+    terminal.until("> ")
+    terminal.type("ask colour? \r")
+    terminal.until("colour? ", "colour? ")
+    terminal.type(CTRL_D)
+    terminal.until("interrupted")
+
+
+def test_after_a_ctrl_d_no_blank_line_comes_behind_those_that_are_typed(at_terminal: At) -> None:
+    terminal = at_terminal()
+    terminal.enter("print('is', 6 * 7)")
+    before = terminal.until("is 42").count("\n")
+    terminal.enter("input('Na' + 'me? ')")
+    terminal.until("Name? ")
+    terminal.type(CTRL_D)
+    terminal.until("EOFError: ", "\n")
+    terminal.enter("print('is', 6 * 7)")
+    assert terminal.until("is 42").count("\n") == before
+
+
+@pytest.mark.parametrize("prompt", [r"\x1b]0;title\x07\nNa", r"\x1b]0;title\x07' + 'x' * 200 + '\nNa"])
+def test_no_part_of_a_prompt_speaks_to_the_terminal(at_terminal: At, prompt: str) -> None:
+    terminal = at_terminal()
+    terminal.enter(f"input('{prompt}' + 'me? ')")
+    terminal.until("Name? ")
+    terminal.type("Ada\r")
+    terminal.until("'Ada'")
+    assert b"\x1b]0" not in terminal.seen
+
+
+def test_what_is_not_utf8_is_not_sent(at_terminal: At) -> None:
+    terminal = at_terminal()
+    terminal.until(">>> ")
+    terminal.type(b"print('sent \xff')\r")
+    terminal.until("not UTF-8")
+    terminal.enter("said = input('Na' + 'me? ')")
+    terminal.until("Name? ")
+    terminal.type(b"A\xffda\r")
+    terminal.until("not UTF-8", "Name? ")
+    terminal.type("Ada\r")
+    terminal.enter("print('is', said)")
+    terminal.until("is Ada")
 
 
 def test_a_worker_that_dies_is_reported_and_replaced(at_terminal: At) -> None:

@@ -92,17 +92,46 @@ def test_it_can_be_started_as_a_directory_in_isolation_and_without_site(leak_che
         worker.close()
 
 
-PARTS = ("cell", "control", "imports", "interrupt", "link", "output", "request", "session", "stdin", "wire")
+PARTS = (
+    *("cell", "control", "imports", "interrupt", "link", "output"),
+    *("request", "session", "stdin", "wire"),
+)
 
 
-def test_it_has_imported_next_to_nothing_until_something_is_used(worker):
-    loaded = set(worker.run("import sys\nprint(*sys.modules)").out.split())
-    base = [PYTHON, "-c", "import sys; print(*sys.modules)"]
-    always = set(subprocess.run(base, capture_output=True, text=True, timeout=50).stdout.split())
+# The program, but for its first message: instead of being sent, it tells what is loaded by then.
+AT_HELLO = f"""
+import os, sys
+sys.path.insert(0, {str(WORKER.parent.parent)!r})
+read, write = os.pipe()
+os.environ.update(MCP_CONSOLE_IPC_READ_FD=str(read), MCP_CONSOLE_IPC_WRITE_FD=str(write))
+from sideband_worker import link, session
+def tell(self, message):
+    print(message["type"], *sys.modules, flush=True)
+    os._exit(0)
+link.Link.send = tell
+session.Session().run()
+"""
+
+
+def modules(code):
+    done = subprocess.run([PYTHON, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=50)
+    return done.stdout.decode().split()
+
+
+def test_it_has_imported_next_to_nothing_when_it_introduces_itself():
+    first, *loaded = modules(AT_HELLO)
+    assert first == "backend_info"
+    always = modules("import sys; print(*sys.modules)")
     ours = {"sideband_worker", *(f"sideband_worker.{part}" for part in PARTS)}
     # All of C but the first, which is a few lines; pwd is how site finds a home that no variable names.
-    assert loaded - always - ours <= {"__future__", "_ast", "_json", "_queue", "pwd"}
-    assert ours <= loaded
+    assert set(loaded) - set(always) - ours <= {"__future__", "_ast", "_json", "_queue", "pwd"}
+    assert ours <= set(loaded)
+
+
+def test_what_is_costly_is_imported_when_it_is_used(worker):
+    loaded = set(worker.run("import sys\nprint(*sys.modules)").out.split())
+    always = modules("import sys; print(*sys.modules)")
+    assert not {"asyncio", "ctypes", "hashlib", "inspect", "json", "threading"} & loaded - set(always)
 
 
 CELLS = {

@@ -57,9 +57,12 @@ def bind(
     Without one, `find_python` chooses. *cwd* is where it runs: the current directory, or what a plugin says, otherwise.
     Raises ManifestError.
     """
-    where = Path(cwd if cwd is not None else Path()).absolute()
-    if isinstance(worker, str | os.PathLike):
-        worker = _plugin(where, os.fspath(worker)) or _interpreter(where, os.fspath(worker))
+    _check_types(name, cwd, limits, environment)
+    where = Path(os.fsdecode(cwd if cwd is not None else Path())).absolute()
+    if isinstance(worker, os.PathLike):
+        worker = os.fsdecode(worker)  # a path may be bytes
+    if isinstance(worker, str):
+        worker = _plugin(where, worker) or _interpreter(where, worker)
     if isinstance(worker, Binding):
         return _checked(_changed(worker, name, None if cwd is None else where, limits, environment))
     return _checked(
@@ -177,8 +180,21 @@ def _is_program(path: Path) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-def _words(worker: Sequence[str]) -> tuple[str, ...]:
-    words = tuple(worker)
+def _check_types(name: object, cwd: object, limits: object, environment: object) -> None:
+    """Raise ManifestError for what is no such thing at all: whoever has no type checker is told as well."""
+    known = (
+        ("name", isinstance(name, str), name, "a str"),
+        ("cwd", isinstance(cwd, str | os.PathLike | None), cwd, "a str or a path"),
+        ("limits", isinstance(limits, Limits | None), limits, "SidebandLimits"),
+        ("environment", isinstance(environment, Environment | None), environment, "an Environment"),
+    )
+    for key, fits, value, wanted in known:
+        if not fits:
+            raise ManifestError(IN_CODE, key, f"it is of type {type(value).__name__}", f"Give it {wanted}")
+
+
+def _words(worker: object) -> tuple[str, ...]:
+    words = tuple(worker) if isinstance(worker, Sequence) else ()
     if not words or not all(isinstance(word, str) for word in words) or not words[0].strip():
         raise _wrong("a command is a list of words", 'Give for example ["Rscript", "worker.R"]')
     return words

@@ -11,7 +11,7 @@ from plughost.contracts.sideband.items import Image, Item, Notice, Omitted, Prom
 from plughost.frontends.console.album import Album
 from plughost.frontends.console.display import Display
 from plughost.frontends.console.inline import Protocol, encode
-from plughost.frontends.console.line_editor import LONGEST_PROMPT, divide_prompt, editable
+from plughost.frontends.console.line_editor import LONGEST_PROMPT, divide_prompt, editable, printable
 from tests.frontends.console.drawing import image, png
 
 
@@ -109,6 +109,27 @@ def test_a_picture_that_cannot_be_kept_says_why(screen: Screen, tmp_path: Path) 
 )
 def test_only_the_last_line_of_a_prompt_stands_beside_the_answer(prompt: str, parts: tuple[str, str]) -> None:
     assert divide_prompt(prompt) == parts
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "\x1b]0;title\x07q? ",
+        "\x1b]0;title\x07\nq? ",
+        "q\n\x1b]0;title\x07? ",
+        "\x1b]0;title\x07" + "q" * LONGEST_PROMPT + "? ",
+        "\r\x9b2J\x01\x02\n" * 3,
+    ],
+    ids=["one line", "before", "beside", "long", "all"],
+)
+def test_no_part_of_a_prompt_speaks_to_the_terminal(capfd: pytest.CaptureFixture[str], prompt: str) -> None:
+    beside = Display(None).ask(f"\x1b[32m{prompt}\x1b[0m")
+    shown = capfd.readouterr().out + editable(beside).replace("\x01", "").replace("\x02", "")
+    assert shown.startswith("\x1b[32m")
+    assert shown.endswith("\x1b[0m")
+    inside = shown.removeprefix("\x1b[32m").removesuffix("\x1b[0m")
+    assert inside.replace("\n", "").isprintable()
+    assert inside == printable(prompt)
 
 
 def test_colours_of_a_prompt_take_no_room_and_nothing_else_gets_through() -> None:

@@ -42,7 +42,22 @@ def test_what_was_pressed_before_the_prompt_is_nothing_to_it() -> None:
 
 
 def test_what_was_there_before_is_put_back() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with Keyboard():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
+    numbers = (signal.SIGINT, signal.SIGALRM)
+    before = [signal.getsignal(number) for number in numbers]
+    with Keyboard() as keyboard:
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+        with pytest.raises(ZeroDivisionError), keyboard.typing():
+            raise ZeroDivisionError
+    assert [signal.getsignal(number) for number in numbers] == before
+    assert signal.getitimer(signal.ITIMER_REAL)[1] == 0  # it comes no more
+
+
+def test_a_wait_for_a_key_is_interrupted_again_and_again() -> None:
+    with Keyboard() as keyboard, keyboard.typing():
+        signal.pause()  # which ends with a signal: for ever, if there was only one
+        signal.pause()
+
+
+def test_code_that_is_waited_for_is_not_interrupted_so() -> None:
+    with Keyboard() as keyboard, keyboard.raising():
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 0

@@ -58,6 +58,13 @@ def test_over_http_each_client_is_told_the_address_and_where_the_token_is(client
     assert TOKEN_VARIABLE not in json.dumps(server(client, "--http", "8765", "--no-token"))
 
 
+@pytest.mark.parametrize(("host", "there"), [("0.0.0.0", "127.0.0.1"), ("[::]", "[::1]")])
+def test_every_address_is_none_to_connect_to_and_that_is_said(host, there):
+    result = CliRunner().invoke(plughost, ["mcp", "--http", f"{host}:8765", "--print-config", "cursor"])
+    assert json.loads(result.stdout)["mcpServers"]["plughost"]["url"] == f"http://{there}:8765/mcp"
+    assert host.strip("[]") in result.stderr
+
+
 def test_a_client_that_only_starts_programs_is_told_to_start_one():
     assert "command" in server("claude-desktop", "--http", "8765")
 

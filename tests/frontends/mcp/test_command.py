@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from tests.frontends.mcp.agent import ENDLESS, MODES, PATIENCE_MS, PATIENCE_S, Agent, appears, makes, until
 from tests.frontends.mcp.test_plugins import install
+from tests.frontends.mcp.test_standard_error import filled
 
 COMMAND = [sys.executable, "-m", "plughost", "mcp", "--worker", sys.executable]
 EVERY = pytest.mark.thin(14, "servers of mcp in processes of their own")  # each costs a second of imports
@@ -26,11 +28,16 @@ pytestmark = [EVERY]
 class Server:
     """The command, and a client that writes and reads lines."""
 
-    def __init__(self, where: Path, *words: str) -> None:
+    def __init__(self, where: Path, *words: str, stderr: int | None = None, **variables: str) -> None:
         self.log = where / "stderr.txt"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, *words], cwd=where, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+                [*COMMAND, *words],
+                cwd=where,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log if stderr is None else stderr,
+                env={**os.environ, **variables},
             )
         self._last_id = 0
 
@@ -94,19 +101,24 @@ class Server:
         return self.process.wait(PATIENCE_S)
 
 
+@contextmanager
+def ending(made: Server) -> Iterator[Server]:
+    try:
+        yield made
+    finally:
+        made.process.kill()
+        made.process.wait()
+        assert made.process.stdin is not None
+        assert made.process.stdout is not None
+        with suppress(BrokenPipeError):
+            made.process.stdin.close()
+        made.process.stdout.close()
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    made = Server(tmp_path)
-    yield made
-    made.process.kill()
-    made.process.wait()
-    assert made.process.stdin is not None
-    assert made.process.stdout is not None
-    try:
-        made.process.stdin.close()
-    except BrokenPipeError:
-        pass
-    made.process.stdout.close()
+    with ending(Server(tmp_path)) as made:
+        yield made
 
 
 def is_gone(pidfd: int) -> bool:
@@ -177,7 +189,97 @@ def test_a_line_that_is_too_long_is_dropped_and_the_next_is_served(server):
     server.write(b"")
     assert server.run("1") == ["1\n", "[idle]"]
     assert server.end() == 0
-    assert "dropped" in server.log.read_text()
+    assert len(server.log.read_text().splitlines()) == 1
+
+
+WRONG = {
+    "no JSON": (b"garbage", None, -32700),
+    "too deep": (b"[" * 100_000, None, -32700),
+    "a list": (b"[]", None, -32600),
+    "another version": (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', 1, -32600),
+    "wrong parameters": (b'{"jsonrpc": "2.0", "id": "q", "method": "ping", "params": 5}', "q", -32600),
+    "half a character": (
+        b'{"jsonrpc": "2.0", "id": 7, "method": "x", "params": {"a": "\\ud800"}}',
+        7,
+        -32600,
+    ),
+}
+
+
+def test_what_is_no_message_is_answered_with_its_id_where_it_has_one(server):
+    server.shake_hands()
+    assert server.process.stdout is not None
+    for line, request, code in WRONG.values():
+        server.write(line)
+        answer = json.loads(server.process.stdout.readline())
+        assert (answer["id"], answer["error"]["code"]) == (request, code)
+    server.write(b'{"jsonrpc": "1.0", "id": 1, "result": {}}')  # an answer has none
+    ping = server.ask("ping", {})
+    assert json.loads(server.process.stdout.readline())["id"] == ping
+    assert server.run("1") == ["1\n", "[idle]"]
+    assert server.end() == 0
+    assert len(server.log.read_text().splitlines()) == len(WRONG) + 1
+
+
+@pytest.mark.parametrize("reader", ["sleeps", "is gone"])
+def test_a_standard_error_that_nobody_reads_ends_nothing_and_holds_up_nothing(tmp_path, reader):
+    read, write = os.pipe()
+    filled(write)
+    if reader == "is gone":
+        os.close(read)
+    with ending(Server(tmp_path, stderr=write)) as server:
+        os.close(write)
+        server.shake_hands()
+        for _ in range(3):
+            server.write(b"garbage")
+        assert server.run("1") == ["1\n", "[idle]"]
+        assert server.end() == 0
+    if reader == "sleeps":
+        os.close(read)
+
+
+@pytest.mark.parametrize(("closed", "status"), [("<&-", 0), (">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)])
+def test_a_standard_stream_that_is_closed_is_an_end_or_an_error(tmp_path, closed, status):
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE_S,
+    )
+    assert ran.returncode == status
+    assert b"Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("target", ["/dev/null", "/dev/full", "file"])
+def test_a_standard_output_that_is_a_file_is_no_problem_at_the_end(tmp_path, target):
+    with (tmp_path / target).open("wb") as output:
+        ran = subprocess.run(
+            COMMAND,
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            timeout=PATIENCE_S,
+        )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_a_token_that_the_user_gave_is_not_printed_and_an_address_in_use_is_status_3(tmp_path):
+    token = "a-token-of-the-user"
+    with ending(Server(tmp_path, "--http", "0", PLUGHOST_MCP_TOKEN=token)) as web:
+        asyncio.run(until(lambda: web.log.read_text().endswith("\n")))
+        line = web.log.read_text()
+        assert token not in line
+        port = line.split("/mcp")[0].rsplit(":", 1)[1]
+        ran = subprocess.run(
+            [*COMMAND, "--http", port], cwd=tmp_path, capture_output=True, timeout=PATIENCE_S, text=True
+        )
+        assert ran.returncode == 3
+        assert "127.0.0.1" in ran.stderr
+        assert port in ran.stderr
+        web.process.send_signal(signal.SIGTERM)
+        assert web.process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize("how", ["end", "SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 
 import pytest
+from mcp_types import CallToolResult, ImageContent, TextContent
 
 from plughost.contracts.sideband.items import Image, Notice, Omitted, Prompt, Stream, Text
 from plughost.frontends.mcp import content
+from plughost.frontends.mcp.bounded import bounded
 from plughost.frontends.mcp.output_files import OutputFiles
 from plughost.frontends.mcp.session import Refusal, Turn
 from plughost.host.sideband.reply import Interruption, Reply, ReplyState
+from tests.frontends.mcp.agent import Named
 
 
 def text(words: str, stream: Stream = Stream.STDOUT) -> Text:
@@ -157,4 +162,71 @@ def test_a_directory_that_cannot_be_made_loses_the_file_and_says_so(tmp_path):
     files = OutputFiles(tmp_path / "file" / "below")
     assert files.keep(b"x", ".txt") is None
     (said, _) = shown(files, reply(image(b"x", "image/svg+xml")))
-    assert "could not be kept" in said
+    assert "could not be kept: 'Not a directory'" in said
+
+
+def test_a_file_of_an_earlier_server_is_not_touched(tmp_path):
+    first = OutputFiles(tmp_path).keep(b"old", ".txt")
+    second = OutputFiles(tmp_path).keep(b"new", ".txt")
+    assert first is not None
+    assert second is not None
+    assert (first.read_bytes(), second.read_bytes()) == (b"old", b"new")
+
+
+def size(result) -> int:
+    return len(json.dumps(result.model_dump(mode="json", by_alias=True, exclude_none=True)))
+
+
+def mixed(*blocks: str | bytes) -> CallToolResult:
+    content = [
+        TextContent(text=each)
+        if isinstance(each, str)
+        else ImageContent(data=base64.b64encode(each).decode(), mime_type="image/png")
+        for each in blocks
+    ]
+    return CallToolResult(content=content, _meta={"plughost/state": "idle"})
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [b"x" * 1_000_000, "[idle]"],
+        [b"x" * 500_000, "a\n", b"y" * 500_001, "[idle]"],
+        ["é" * 400_000, "[idle]"],
+        ["a", "\U0001f600" * 100_000, b"x" * 300_000, "[idle]"],
+        [*["z" * 3_000] * 1_000, "[idle]"],
+        [b"p" * 10_000] * 200 + ["[idle]"],
+    ],
+    ids=["picture", "two pictures", "text", "both", "many texts", "many pictures"],
+)
+def test_an_answer_over_http_is_within_what_clients_take(files, blocks):
+    result = bounded(mixed(*blocks), files)
+    assert size(result) <= 1_048_576
+    assert result.content[-1].text == "[idle]"
+    assert result.meta == {"plughost/state": "idle"}
+
+
+def test_only_the_largest_picture_gives_way_and_its_file_is_whole(files):
+    result = bounded(mixed("a\n", b"x" * 500_000, "b\n", b"y" * 500_010, "[idle]"), files)
+    assert [each.type for each in result.content] == ["text", "image", "text", "text", "text"]
+    assert Named(result.content[3].text).data() == b"y" * 500_010
+
+
+def test_an_answer_that_fits_is_not_touched(files):
+    result = mixed("a\n", b"x" * 500_000, "[idle]")
+    assert bounded(result, files) == result
+
+
+def test_structured_content_gives_way_to_the_text_that_says_the_same(files):
+    values = {"x": "é" * 100_000}
+    result = CallToolResult(content=[TextContent(text=json.dumps(values))], structured_content=values)
+    assert bounded(result, files).structured_content is None
+    assert size(bounded(result, files)) <= 1_048_576
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_restart_beside_a_waiting_call_says_what_became_of_it(files, restarted):
+    (said,) = shown(files, restarted=restarted)
+    assert "restarted" in said.splitlines()[0]
+    assert "idle" not in said
+    assert ("in-memory state lost" in said) is restarted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,17 @@ import pytest
 
 from plughost.errors import LocalProtocolError
 from plughost.manifest import sideband_binding
-from tests.frontends.mcp.agent import ENDLESS, MODES, PATIENCE_S, Agent, appears, makes
+from tests.frontends.mcp.agent import (
+    ENDLESS,
+    MODES,
+    PATIENCE_MS,
+    PATIENCE_S,
+    Agent,
+    Named,
+    appears,
+    makes,
+    waits_for,
+)
 
 pytestmark = [pytest.mark.thin(4, "mcp over http")]
 TOKEN = "a-token-for-tests"
@@ -49,6 +60,41 @@ async def ask(url: str, code: str, token: str | None) -> str:
     """Return what *code* shows."""
     async with connected(url, token) as it:
         return (await it.repl(code)).text
+
+
+def picture(size: int) -> str:
+    """Return code that shows a picture of *size* bytes."""
+    return f"""\
+class P:
+    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n'.ljust({size}, b'x')
+P()"""
+
+
+@asynccontextmanager
+async def calling(url: str, code: str) -> AsyncIterator[None]:
+    """Call `repl` as a client does that has shaken hands; leaving the block breaks the connection."""
+    import httpx2
+
+    def message(**values: object) -> bytes:
+        return json.dumps({"jsonrpc": "2.0", **values}).encode()
+
+    headers = {
+        "Authorization": f"Bearer {TOKEN}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    }
+    call = {"name": "repl", "arguments": {"input": code, "timeout_ms": PATIENCE_MS}}
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, trust_env=False) as web:
+        greeted = await web.post(url, content=message(id=1, method="initialize", params=hello))
+        web.headers["mcp-session-id"] = greeted.headers["mcp-session-id"]
+        await web.post(url, content=message(method="notifications/initialized"))
+        async with web.stream("POST", url, content=message(id=2, method="tools/call", params=call)):
+            yield
 
 
 async def status(url: str, token: str | None = TOKEN, **headers: str) -> int:
@@ -92,6 +138,71 @@ async def test_a_page_in_a_browser_reaches_nothing(tmp_path):
         assert await status(url, None, Origin="http://evil.example") == 403
         assert await status(url, None, Host="evil.example") == 421
         assert await status(url, None, Host="127.0.0.1.evil.example:80") == 421
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_answer_is_never_larger_than_clients_take(tmp_path, mode):
+    async with served(tmp_path) as url, connected(url, TOKEN, mode) as it:
+        large = await it.repl(picture(1_000_000))
+        assert all(isinstance(block, str) for block in large.blocks)
+        assert len(Named(large.text).data()) == 1_000_000
+        small = await it.repl(picture(100_000))
+        assert [kind for kind, _ in (block for block in small.blocks if isinstance(block, tuple))] == [
+            "image/png"
+        ]
+        assert (await it.repl("1")).text == "1\n"
+
+
+async def test_a_connection_that_breaks_ends_the_wait_and_not_the_code_and_loses_nothing(tmp_path):
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    code = f"print('first', flush=True)\n{makes(begun)}{waits_for(go)}print('second')\n42"
+    async with served(tmp_path) as url:
+        async with calling(url, code):
+            await appears(begun)
+        async with connected(url, TOKEN, "legacy") as it, asyncio.timeout(PATIENCE_S):
+            while (answer := await it.repl("", timeout_ms=0)).is_error:  # noqa: ASYNC110  a moment, until it is heard of
+                await asyncio.sleep(0.01)
+            assert answer.state == "busy"
+            go.touch()
+            rest = await it.repl("")
+            assert answer.text + rest.text == "first\nsecond\n42\n"
+            assert rest.state == "idle"
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+@pytest.mark.parametrize("first", ["promise", "close"])
+async def test_an_answer_is_taken_back_if_and_only_if_it_does_not_arrive(arrived, first):
+    from plughost.frontends.mcp.delivery import Delivery
+
+    taken: list[int] = []
+    it = Delivery()
+    steps = [lambda: it.promise(lambda: taken.append(1)), lambda: it.close(arrived=arrived)]
+    for step in steps if first == "promise" else reversed(steps):
+        step()
+    assert taken == ([] if arrived else [1])
+
+
+async def test_who_is_kept_out_is_told_why_and_bearer_may_be_spelled_in_any_case(tmp_path):
+    import httpx2
+
+    async with served(tmp_path) as url, httpx2.AsyncClient(timeout=PATIENCE_S, trust_env=False) as web:
+        told = {
+            word: (await web.post(url, content=DISCOVER, headers={"Authorization": word})).text
+            for word in ("Basic x", "Bearer", "Bearer wrong", f"bearer {TOKEN}", f"BEARER {TOKEN}")
+        }
+    assert "missing" in told["Basic x"]
+    assert "wrong" in told["Bearer"]
+    assert "wrong" in told["Bearer wrong"]
+    assert not any("token" in told[f"{scheme} {TOKEN}"].lower() for scheme in ("bearer", "BEARER"))
+
+
+@pytest.mark.parametrize("host", ["x" * 70 + ".invalid", "127.0.0.1"])
+def test_an_address_that_cannot_be_had_is_an_error_that_names_it(host):
+    from plughost.frontends.mcp.http import Address, listen
+
+    with listen(Address("127.0.0.1", 0), TOKEN) as taken:
+        with pytest.raises(LocalProtocolError, match=host[:60]):
+            listen(Address(host, taken.getsockname()[1]), TOKEN)
 
 
 async def test_cancelling_a_call_interrupts_the_code(tmp_path):

@@ -134,6 +134,49 @@ async def test_who_cannot_be_described_is_left_out_and_reported_and_the_others_w
         assert (await it.call("good__same", {"a": 1})).structured == {"a": 1}
 
 
+async def test_who_is_left_out_is_told_in_one_line(tmp_path):
+    bind(tmp_path, "bad", [sys.executable, "-I", "-c", "print('I am\\n no plugin'); raise SystemExit(3)"])
+    async with agent(tmp_path, plugins=True) as it:
+        await it.tools()
+        (line,) = it.reports
+        assert "\n" not in line
+
+
+async def test_a_plugin_of_too_many_tools_serves_the_first_of_them_and_that_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(plugin_tools, "TOOLS", 3)
+    install(tmp_path, "many", *[f"give:{number}" for number in range(9, 4, -1)])
+    install(tmp_path, "some", "a", "b", "c")
+    async with agent(tmp_path, plugins=True, with_repl=False) as it:
+        assert [each.title for each in (await it.client.list_tools()).tools if "many" in each.name] == [
+            f"give:{number} (many)" for number in (7, 8, 9)
+        ]
+        assert len(await it.tools()) == 6
+        (line,) = it.reports
+        assert line.startswith("many ")
+
+
+async def test_a_list_that_would_be_too_long_is_cut_and_that_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(plugin_tools, "LIST_BYTES", 2_000)
+    install(tmp_path, "many", *[f"t{number}" for number in range(9)])
+    async with agent(tmp_path, plugins=True) as it:
+        names = await it.tools()
+        assert names[-1] == "repl"
+        assert 2 <= len(names) < 9
+        assert len(it.reports) == 1
+
+
+async def test_a_title_is_short_and_holds_no_escape_sequence(tmp_path):
+    install(tmp_path, "odd", "\x1b[2J\n\u202e" + "x" * 1_000, description="y" * 20_000)
+    async with agent(tmp_path, plugins=True, with_repl=False) as it:
+        (tool,) = (await it.client.list_tools()).tools
+        assert tool.annotations is not None
+        for title in (tool.title, tool.annotations.title):
+            assert title is not None
+            assert len(title) <= plugin_tools.TITLE_CHARS
+            assert title.startswith("\\x1b[2J\\x0a\\u202e")
+        assert len(tool.description or "") < 5_000
+
+
 async def test_plugins_of_other_contracts_are_no_tools(tmp_path):
     install(tmp_path, "good", "same")
     bind(tmp_path, "hook", ["./not-there"])

@@ -272,7 +272,9 @@ async def test_a_restart_beside_a_call_that_waits_is_told_to_that_call(tmp_path)
     async with agent(tmp_path) as it:
         waiting = asyncio.ensure_future(it.repl(f"{makes(begun)}{ENDLESS}"))
         await appears(begun)
-        assert not (await it.repl("\x04")).is_error
+        beside = await it.repl("\x04")
+        assert not beside.is_error
+        assert beside.last.startswith("[restarted: in-memory state lost]")
         stopped = await waiting
         assert stopped.is_error
         assert "in-memory state lost" in stopped.last
@@ -326,6 +328,26 @@ async def test_sessions_are_bounded_and_a_look_at_one_that_is_not_there_takes_no
         assert not (await it.repl("1", session="b")).is_error
         assert (await it.repl("1", session="c")).is_error
         assert (await it.repl("2", session="a")).text == "2\n"
+
+
+async def test_a_first_call_that_is_cancelled_before_its_worker_is_there_takes_no_session(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(repl, "SESSIONS", 1)
+    started = tmp_path / "started"
+    started.mkdir()
+    never_ready = f"import os, time; open({str(started)!r} + f'/{{os.getpid()}}', 'w'); time.sleep(3600)"
+    async with agent(tmp_path, command=[sys.executable, "-I", "-c", never_ready]) as it:
+        for number in (1, 2):
+            running = asyncio.ensure_future(it.repl("1", session=f"session-{number}"))
+            while len(list(started.iterdir())) < number:
+                if running.done():  # refused: the server has not heard of the end of the other call yet
+                    assert running.result().is_error
+                    running = asyncio.ensure_future(it.repl("1", session=f"session-{number}"))
+                await asyncio.sleep(0.01)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
 
 
 async def test_a_worker_that_cannot_be_started_is_an_error_with_its_code_and_a_next_step(tmp_path):

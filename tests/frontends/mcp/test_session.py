@@ -13,7 +13,9 @@ from plughost import Host
 from plughost.errors import LocalProtocolError
 from plughost.frontends.mcp.call import carried_out
 from plughost.frontends.mcp.session import Refusal, Session, Turn, check_name
-from tests.frontends.mcp.agent import ENDLESS, PATIENCE_S, appears, makes
+from plughost.host.sideband.asyncio_console import AsyncConsole
+from plughost.host.sideband.reply import ReplyState
+from tests.frontends.mcp.agent import ENDLESS, PATIENCE_S, appears, makes, until, waits_for
 
 
 @asynccontextmanager
@@ -112,6 +114,55 @@ async def test_an_error_of_the_work_is_the_error_of_the_call():
 
     with pytest.raises(LocalProtocolError):
         await carried_out(work(), silent)
+
+
+async def test_who_waits_no_longer_leaves_the_code_running_and_the_next_turn_shows_everything(tmp_path):
+    begun, go, gone = tmp_path / "begun", tmp_path / "go", asyncio.Event()
+    async with session(tmp_path) as it:
+        code = f"print('first', flush=True)\n{makes(begun)}{waits_for(go)}print('second')\n42"
+        task = asyncio.ensure_future(it.turn(code, PATIENCE_S, gone))
+        await appears(begun)
+        gone.set()
+        left = await task
+        assert left.replies[-1].state is ReplyState.RUNNING
+        it.take_back(left)
+        go.touch()
+        turn = await it.turn("", PATIENCE_S)
+        assert text(turn) == "first\nsecond\n42\n"
+        assert not turn.error
+
+
+async def test_a_session_whose_first_call_is_cancelled_before_its_worker_is_there_is_unused(tmp_path):
+    opening = asyncio.Event()
+
+    async def open_late() -> AsyncConsole:
+        if not opening.is_set():
+            opening.set()
+            await asyncio.Event().wait()
+        return await host.console(sys.executable, cwd=tmp_path)
+
+    async with Host() as host:
+        it = Session(open_late)
+        task = asyncio.ensure_future(it.turn("1", PATIENCE_S))
+        await opening.wait()
+        it.abandon(task)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert it.is_unused
+        assert text(await it.turn("2", PATIENCE_S)) == "2\n"
+
+
+async def test_work_that_is_over_is_told_even_if_it_never_began():
+    over: list[int] = []
+    work = asyncio.sleep(0)
+    outer = asyncio.ensure_future(carried_out(work, silent, over=lambda: over.append(1)))
+    await asyncio.sleep(0)  # now it has made its task, which has done nothing yet
+    outer.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await outer
+    await until(lambda: over)
+    assert over == [1]
 
 
 @pytest.mark.parametrize("name", ["a", "A.b-c_9", "x" * 64])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from plughost.errors import ManifestError
+from plughost.errors import LocalProtocolError, ManifestError
+from plughost.host.sideband.options import ConsoleKeywords, plan
 from plughost.manifest.binding import Binding, Environment, Limits
 from plughost.manifest.sideband_binding import R_WORKER, WORKER, bind, find_python, find_r, limits_of
 from plughost.manifest.sideband_limits import LINE_BYTES, SidebandLimits
@@ -244,6 +246,42 @@ def test_a_command_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_a_command_that_is_none_is_refused(command: list[str]) -> None:
     with pytest.raises(ManifestError):
         bind(command)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "key"),
+    [
+        ({"worker": 5}, "worker"),
+        ({"worker": {"a": 1}}, "worker"),
+        ({"worker": b"python"}, "worker"),
+        ({"limits": 5}, "limits"),
+        ({"limits": {"timeout_s": 1}}, "limits"),
+        ({"environment": 5}, "environment"),
+        ({"environment": {"A": "b"}}, "environment"),
+        ({"cwd": 5}, "cwd"),
+        ({"name": 5}, "name"),
+        ({"name": ["a"]}, "name"),
+    ],
+    ids=lambda value: str(value),
+)
+def test_what_is_of_a_wrong_type_is_refused_by_its_name(wrong: dict[str, Any], key: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        plan(wrong.pop("worker", None), wrong.pop("name", ""), cast(ConsoleKeywords, wrong), {"console"})
+    assert caught.value.key == key
+
+
+def test_an_output_directory_that_is_no_path_is_refused() -> None:
+    with pytest.raises(LocalProtocolError):
+        plan(sys.executable, "", cast(ConsoleKeywords, {"output_directory": 5}), set())
+
+
+def test_a_path_may_be_bytes(home: Path) -> None:
+    class Odd(os.PathLike[bytes]):
+        def __fspath__(self) -> bytes:
+            return os.fsencode(program(home / "odd"))
+
+    worker: Any = Odd()
+    assert bind(worker, cwd=home).command == (str(home / "odd"), WORKER)
 
 
 def test_a_binding_keeps_its_own_limits_and_gets_those_of_the_contract(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ is an error too; nothing is ever continued by the next request.
 """
 
 from __future__ import annotations
+import __future__ as features  # it is loaded by the line above
 
-import sys
-from _ast import Expr, If, Interactive, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
+from _ast import AST, Expr, If, Interactive, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Cells:
         self._count = 0
         self._texts: dict[str, str] = {}
         self._size = 0
+        self._linecache: ModuleType | None = None  # once it is loaded
 
     def compile(self, text: str) -> list[CodeType]:
         """Return the code of *text*, in the order it is to run. Raises whatever `compile` raises."""
@@ -46,6 +47,7 @@ class Cells:
 
     def fill(self, linecache: ModuleType) -> None:
         """Let tracebacks and inspect find the cells there have been so far."""
+        self._linecache = linecache
         for name, text in self._texts.items():
             linecache.cache[name] = _entry(name, text)
 
@@ -62,13 +64,10 @@ class Cells:
                 module = None
             if module is None or len(module.body) != 1 or not isinstance(module.body[0], If):
                 raise
-        import ast
-
-        return ast.increment_lineno(module.body[0], -1).body
+        _lift(module.body[0])
+        return list(module.body[0].body)
 
     def _learn(self, codes: list[CodeType]) -> None:
-        import __future__ as features
-
         for name in features.all_feature_names:
             flag = getattr(features, name).compiler_flag
             if any(code.co_flags & flag for code in codes):
@@ -77,7 +76,7 @@ class Cells:
     def _keep(self, name: str, text: str) -> None:
         self._texts[name] = text
         self._size += len(text)
-        linecache = sys.modules.get("linecache")
+        linecache = self._linecache
         if linecache is not None and hasattr(linecache, "cache"):
             linecache.cache[name] = _entry(name, text)
         while self._size > KEPT and len(self._texts) > 1:
@@ -90,6 +89,21 @@ class Cells:
 def is_cell(filename: str) -> bool:
     """Tell whether code of that file name came from a cell."""
     return filename.startswith("<cell ")
+
+
+def _lift(tree: AST) -> None:
+    """Let all of *tree* be one line further up."""
+    waiting: list[Any] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, AST):
+            for name in ("lineno", "end_lineno"):
+                line = getattr(node, name, None)
+                if line is not None:
+                    setattr(node, name, line - 1)
+            waiting += [getattr(node, name, None) for name in node._fields]
 
 
 def _entry(name: str, text: str) -> tuple[int, None, list[str], str]:

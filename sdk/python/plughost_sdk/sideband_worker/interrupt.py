@@ -1,17 +1,21 @@
 """Turns SIGINT into KeyboardInterrupt where user code runs, and into a later one anywhere else.
 
 No flag says whether user code runs: between the flag and the code there would always be an instant that is wrong.
-The stack says it. The worker's own functions call user code through `invoke` alone, and wait on its behalf through
-`wait` alone, and expect an interrupt from these. So if the innermost of our frames is one of them, an interrupt is
-raised, and if it is any other, none is: our code, what it imports and what it locks are never torn. An interrupt that
-came there is owed, and the worker knocks, with a signal to itself, until user code has felt it or is over.
+The stack says it. The worker's own functions call user code through `invoke` and `invoke_all` alone, and wait on its
+behalf through `wait` alone, and expect an interrupt from these. So if the innermost of our frames is one of them, an
+interrupt is raised, and if it is any other, none is: our code, what it imports and what it locks are never torn. An
+interrupt that came there is owed, and the worker knocks, with a signal to itself, until user code has felt it or is
+over.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # what the module signal is made of: without its enums, which cost a fifth of the start
+# What the module signal is made of, without its enums, which cost a fifth of the start. And by name, as all below: user
+# code may put something else in its place.
+import _signal  # type: ignore[import-not-found]
+from _signal import getsignal, pthread_kill, signal
 from _thread import allocate_lock, get_ident, start_new_thread
-from time import sleep  # now: user code may put something else in its place
+from time import sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 SIGINT = int(_signal.SIGINT)
 SIGNAL_WAIT_S = 0.1  # from the interrupt message to the signal that comes with it; then the worker knocks
 KNOCK_S = 0.01  # from an interrupt that came in our own code to the knock: that code is never longer
+COROUTINE = 0x80  # of a code object's flags: there is a top-level await in it
 OURS = __file__[: -len("interrupt.py")]  # where the worker's own code comes from
 
 
@@ -37,6 +42,14 @@ def invoke(work: Callable[..., Result], *arguments: Any, **named: Any) -> Result
 def wait(work: Callable[..., Result], *arguments: Any) -> Result:
     """Run *work*, which waits on behalf of user code: an interrupt ends it."""
     return work(*arguments)
+
+
+async def invoke_all(codes: list[CodeType], names: dict[str, Any]) -> None:
+    """Run *codes*, some of which await, as user code in one task: an interrupt is raised in them, never between."""
+    for code in codes:
+        result = eval(code, names)  # noqa: S307  - it is what we are for
+        if code.co_flags & COROUTINE:
+            await result
 
 
 def is_ours(code: CodeType) -> bool:
@@ -57,8 +70,8 @@ class Interrupts:
 
     def install(self) -> None:
         """Be the handler: at the start, and again after user code that has put its own in place."""
-        if _signal.getsignal(SIGINT) != self.handle:
-            _signal.signal(SIGINT, self.handle)
+        if getsignal(SIGINT) != self.handle:
+            signal(SIGINT, self.handle)
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
         """Raise KeyboardInterrupt (or SystemExit, if the session is ending) in user code; owe it to it elsewhere."""
@@ -115,14 +128,24 @@ class Interrupts:
     def _see_to(self, request: Request) -> None:
         if not request.watched:
             request.watched = True
-            start_new_thread(self._watch, (request,))
+            try:
+                start_new_thread(self._watch, (request,))
+            except (
+                RuntimeError,
+                MemoryError,
+            ):  # no more threads: knock once, now. The next interrupt tries again
+                request.watched = False
+                if get_ident() != self.main:
+                    with self._lock:
+                        if request is self.request and not request.over and getsignal(SIGINT) == self.handle:
+                            self._knock()
 
     def _watch(self, request: Request) -> None:
         """Knock until *request* has felt what it is owed: the host's signal may not come, or has come too early."""
         while True:
             sleep(KNOCK_S if request.deferred or self._leaving else SIGNAL_WAIT_S)
             with self._lock:
-                if request.over or _signal.getsignal(SIGINT) != self.handle:
+                if request.over or getsignal(SIGINT) != self.handle:
                     break  # user code with a handler of its own has had its signal
                 if not self._is_due(request):
                     request.watched = False
@@ -138,7 +161,7 @@ class Interrupts:
     def _knock(self) -> None:
         """Send the main thread a signal, which also ends most blocking calls."""
         self._knocked = True
-        _signal.pthread_kill(self.main, SIGINT)
+        pthread_kill(self.main, SIGINT)
 
     def _raise(self, request: Request, *, announced: bool) -> None:
         request.deferred = False
@@ -153,11 +176,16 @@ class Interrupts:
 
 def reaches_user_code(frame: FrameType | None) -> bool:
     """Tell whether what runs is user code, or waits for it, rather than ours."""
+    if frame is not None and frame.f_code is invoke_all.__code__:
+        return False  # between its codes: one that was made and not yet awaited would be lost
     while frame is not None:
         code = frame.f_code
-        if code is invoke.__code__ or code is wait.__code__:
+        if code in _OPEN:
             return True
         if code.co_filename.startswith(OURS):
             return False
         frame = frame.f_back
     return True  # a stack that user code has made itself: a greenlet's
+
+
+_OPEN = frozenset((invoke.__code__, wait.__code__, invoke_all.__code__))  # an interrupt may come in these

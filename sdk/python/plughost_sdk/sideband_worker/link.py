@@ -1,13 +1,15 @@
 """Turns the descriptors that come from the host into lines, payloads and sent messages, and hides them from user code.
 
-The variables that name them are removed, they are closed on exec and in forked children: what a user starts can neither
-read nor forge a message. Refuses to be made without a sideband.
+The variables that name them are removed, they are closed on exec and in forked children: what a user starts does not
+inherit them. That is against accidents and no wall: a process of the same user may open the descriptors of another,
+where the system lets it. Refuses to be made without a sideband.
 """
 
 from __future__ import annotations
 
 import os
 from _thread import allocate_lock
+from os import close, read, set_blocking, write  # now: user code may put something else in their place
 
 from .wire import LINE_BYTES, encode
 
@@ -37,7 +39,7 @@ class Link:
         held, searched, skipping = bytearray(), 0, False
         while True:
             try:
-                data = os.read(self._control, CHUNK)
+                data = read(self._control, CHUNK)
             except OSError:
                 return
             if not data:
@@ -65,7 +67,7 @@ class Link:
         parts = []
         while size:
             try:
-                data = os.read(self._payload, min(size, 1 << 20))
+                data = read(self._payload, min(size, 1 << 20))
             except OSError:
                 break
             if not data:
@@ -90,7 +92,7 @@ class Link:
         self.open, self.forked = False, True
         for fd in (self._control, self._answers, self._payload):
             try:
-                os.close(fd)
+                close(fd)
             except OSError:
                 pass
 
@@ -115,22 +117,23 @@ def connect() -> Link:
             ) from None
         fds.append(fd)
     payload = os.dup(0)  # closed on exec, as every new descriptor
-    read, write = os.pipe()
-    os.close(
-        write
-    )  # what is left is at its end: raw readers of descriptor 0 get an end, never a later request
-    os.dup2(read, 0)
-    os.close(read)
+    empty, unused = os.pipe()
+    close(unused)  # what is left is at its end: raw readers of descriptor 0 get an end, never a later request
+    os.dup2(empty, 0)
+    close(empty)
     return Link(fds[0], fds[1], payload)
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all of *data*, also where user code has made the pipe non-blocking. Raises OSError."""
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(fd, view) :]
-        except BlockingIOError:
-            import select
-
-            select.select([], [fd], [])
+    """Write all of *data*, also where user code has made the pipe non-blocking: it blocks meanwhile. Raises OSError."""
+    view, changed = memoryview(data), False
+    try:
+        while view:
+            try:
+                view = view[write(fd, view) :]
+            except BlockingIOError:
+                set_blocking(fd, True)
+                changed = True
+    finally:
+        if changed:
+            set_blocking(fd, False)

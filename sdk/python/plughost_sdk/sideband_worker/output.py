@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from os import dup2, get_blocking, set_blocking  # now: user code may put something else in their place
 
 from .interrupt import invoke
 from .link import write_all
@@ -53,10 +54,10 @@ class Output:
 
     def flush(self) -> None:
         """Hand over what Python and C hold back: user code may have put anything in place of our streams."""
-        for stream in (sys.stdout, sys.stderr):
+        for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
             if stream is not self.stdout and stream is not self.stderr:
                 try:
-                    invoke(stream.flush)
+                    invoke(stream.flush)  # type: ignore[union-attr]
                 except Exception:  # noqa: S110  - its own affair
                     pass
         self.flush_own()
@@ -72,17 +73,28 @@ class Output:
             self._libc.fflush(self._c_stdout)
 
     def mend(self) -> None:
-        """Give back what user code has closed, or made non-blocking for everyone who has this pipe."""
+        """Give back what user code has closed, deleted, or made non-blocking for everyone who has this pipe."""
         for fd, kept in ((1, self._kept[0]), (2, self._kept[1])):
             try:
-                if not os.get_blocking(fd):
-                    os.set_blocking(fd, True)
+                if not get_blocking(fd):
+                    set_blocking(fd, True)
             except OSError:
-                os.dup2(kept, fd)
+                dup2(kept, fd)
         if _gone(self.stdout):
             self._open_stdout()
         if _gone(self.stderr):
             self._open_stderr()
+        if not hasattr(sys, "stdout"):
+            sys.stdout = self.stdout
+        if not hasattr(sys, "stderr"):
+            sys.stderr = self.stderr
+
+    def say(self, text: str) -> None:
+        """Write *text* to stderr past all that user code can put in its place. Raises nothing."""
+        try:
+            write_all(self._kept[1], text.encode("ascii", "backslashreplace"))
+        except BaseException:  # noqa: S110  - the host reads no more, or there is no memory for it
+            pass
 
     def mark(self, mark: bytes) -> None:
         """Write *mark* to both streams. Whatever was written before, by anyone, comes before it."""
@@ -109,7 +121,7 @@ class Output:
                 libc.setvbuf(file, None, LINE_BUFFERED, 0)
                 self._libc, self._c_stdout = libc, file
                 return
-        except (OSError, AttributeError, TypeError):  # a Python without a C library to open
+        except Exception:  # a Python without a C library to open; or a module of the user's own of that name
             return
 
 

@@ -6,7 +6,10 @@ on stderr. Nothing is drawn twice that has not changed, nor sent twice that look
 
 from __future__ import annotations
 
+import io
 import sys
+from binascii import Error, a2b_base64, b2a_base64
+from sys import modules  # now: user code may put something else in its place
 
 from .interrupt import invoke
 
@@ -52,7 +55,7 @@ class Pictures:
 
     def show_open(self, *, force: bool) -> None:
         """Send each open figure of pyplot that says it has changed; with *force*, whatever it says."""
-        helpers = sys.modules.get("matplotlib._pylab_helpers")
+        helpers = modules.get("matplotlib._pylab_helpers")
         if helpers is not None:
             self.show_figures(
                 [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()], force=force
@@ -93,8 +96,6 @@ class Pictures:
         self._send_image(f"image-{self._count}", data, mime_type, is_new=True)
 
     def _send_image(self, name: str, data: bytes, mime_type: str, *, is_new: bool) -> None:
-        from binascii import b2a_base64
-
         text = b2a_base64(data, newline=False).decode("ascii")
         self._send(type="plot_image", id=name, mime_type=mime_type, data=text, is_new=is_new)
 
@@ -104,8 +105,6 @@ def _painted(result: object) -> bytes | None:
     if isinstance(result, tuple) and result:
         result = result[0]
     if isinstance(result, str):
-        from binascii import Error, a2b_base64
-
         try:
             result = a2b_base64(result)
         except (Error, ValueError):
@@ -114,20 +113,18 @@ def _painted(result: object) -> bytes | None:
 
 
 def _is_figure(value: object) -> bool:
-    module = sys.modules.get("matplotlib.figure")
+    module = modules.get("matplotlib.figure")
     return module is not None and isinstance(value, module.Figure)
 
 
 def _managed(figure: Any) -> bool:
-    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    helpers = modules.get("matplotlib._pylab_helpers")
     managers = () if helpers is None else helpers.Gcf.get_all_fig_managers()
     return any(each.canvas.figure is figure for each in managers)
 
 
 def _png(figure: Any) -> bytes | None:
     """Draw *figure* in as many pixels as are allowed."""
-    import io
-
     width, height = figure.get_size_inches()
     dpi = min(float(figure.dpi), (PIXELS / max(width * height, 1e-9)) ** 0.5)
     while dpi >= SMALLEST:

@@ -1,12 +1,15 @@
 """Turns an exception of user code into what is shown of it: a traceback without the frames of the worker.
 
-Imported with the first error. A `sys.excepthook` of the user's own is asked first.
+A `sys.excepthook` of the user's own is asked first.
 """
 
 from __future__ import annotations
 
+import ast  # noqa: F401  - traceback imports it for the marks below a line, when it may be too late
 import sys
 import traceback
+from linecache import getline
+from sys import __excepthook__
 
 from .cell import is_cell
 from .interrupt import invoke, is_ours
@@ -16,24 +19,34 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from .output import Output
+    from .standard import Standard
 
 
-def show(error: BaseException, output: Output) -> None:
-    """Write *error* to stderr, and keep it for a post-mortem. Raises nothing, not even an interrupt."""
+FRAMES = 50  # the innermost, of a traceback of our own making: enough to see where it was
+
+
+def show(error: BaseException, output: Output, standard: Standard) -> None:
+    """Write *error* to stderr, and keep it for a post-mortem. Raises what there is no room for: memory, or depth."""
     output.flush_own()  # what was printed before the error comes before it
-    if sys.excepthook is not sys.__excepthook__:
+    hook = getattr(sys, "excepthook", __excepthook__)
+    if hook is not __excepthook__:
         try:
             _clean(error)
-            invoke(sys.excepthook, type(error), error, error.__traceback__)
+            invoke(hook, type(error), error, error.__traceback__)
         except BaseException as second:
-            text = f"Error in sys.excepthook:\n{_text(second)}\nOriginal exception was:\n{_text(error)}"
+            with standard:
+                text = f"Error in sys.excepthook:\n{_text(second)}\nOriginal exception was:\n{_text(error)}"
         else:
             _keep(error)
             return
     else:
-        text = _text(error)
+        with standard:
+            text = _text(error)
     _keep(error)
     _write(text, output)
+
+
+_NAME = type.__dict__["__name__"].__get__  # a metaclass may have put something else in its place
 
 
 def _keep(error: BaseException) -> None:
@@ -49,7 +62,30 @@ def _text(error: BaseException) -> str:
             invoke(traceback.format_exception, type(error), error, error.__traceback__)  # its __str__
         )
     except BaseException as second:
-        return f"{type(error).__name__} (not shown: {type(second).__name__})\n"
+        try:
+            if issubclass(type(second), Exception):  # and no interrupt
+                return _plain(error)
+        except BaseException:  # noqa: S110  - no more than its name, then
+            pass
+        return f"{name_of(error)} (not shown: {name_of(second)})\n"
+
+
+def _plain(error: BaseException) -> str:
+    """Return a traceback that is made without the module of that name: user code may have broken what that needs."""
+    frames, tb = [], error.__traceback__
+    while tb is not None:
+        code, line = tb.tb_frame.f_code, tb.tb_lineno
+        source = getline(code.co_filename, line).strip()
+        frames.append(f'  File "{code.co_filename}", line {line}, in {code.co_name}\n    {source}\n')
+        tb = tb.tb_next
+    head = "Traceback (most recent call last):\n"
+    return head + "".join(frames[-FRAMES:]) + f"{name_of(error)}: {invoke(str, error)}\n"
+
+
+def name_of(error: BaseException) -> str:
+    """Return the name of the type of *error*, past whatever its own code says of it."""
+    name: str = _NAME(type(error))
+    return name
 
 
 def _write(text: str, output: Output) -> None:

@@ -10,12 +10,14 @@ import os
 import sys
 from _queue import SimpleQueue
 from _thread import get_ident, start_new_thread
+from os import _exit  # now, as the next: user code may put something else in their place
+from sys import __displayhook__, getrecursionlimit, modules, setrecursionlimit, settrace
 
 from . import VERSION
 from .cell import Cells
 from .control import Control
 from .imports import Watch
-from .interrupt import Interrupts, invoke
+from .interrupt import COROUTINE, Interrupts, invoke, invoke_all
 from .link import connect
 from .output import Output
 from .stdin import Answers, Stdin
@@ -29,8 +31,13 @@ if TYPE_CHECKING:
     from .request import Request
     from .wire import Value
 
-COROUTINE = 0x80  # of a code object's flags: there is a top-level await in it
-STATUS = {"asked": 0, "host_gone": 0, "protocol_error": 76}  # 76: the usual status of a broken protocol
+STATUS = {
+    "asked": 0,
+    "host_gone": 0,
+    "protocol_error": 76,  # the usual status of a broken protocol
+    "worker_error": 70,  # of software that fails
+}
+DEPTH = 200  # calls that must be possible at the end of a request, whatever limit user code has set
 
 
 class Session:
@@ -48,6 +55,7 @@ class Session:
         self._ending: str | None = None  # why
         self._program = sys.modules["__main__"]  # ours: kept, or its names would be cleared
         self._names = _fresh_main().__dict__
+        self._needed = {name: modules[name] for name in ("__main__", "builtins", "sys")}  # by Python itself
         self._modules = 0  # how many were loaded when C output was last looked at
 
     def run(self) -> None:
@@ -69,7 +77,7 @@ class Session:
         )
         self._prepare()
         control = Control(self._link, self._interrupts, self._queue.put, self._end)
-        start_new_thread(control.run, ())
+        start_new_thread(self._listen, (control,))
         while True:
             request = self._queue.get()
             if request is None or self._ending is not None:
@@ -78,24 +86,41 @@ class Session:
             else:
                 self._serve(request)
 
+    def _listen(self, control: Control) -> None:
+        """Serve as the control thread. Without it nothing would ever be heard again, so if it fails all ends."""
+        try:
+            control.run()
+        finally:  # it never returns: control ends with the process
+            status = STATUS["worker_error"]
+            try:
+                self._link.send(self._farewell("worker_error", status))
+            finally:
+                _exit(status)
+
     def _prepare(self) -> None:
-        """Put in place what user code will meet."""
+        """Put in place what user code will meet, and load what it may leave no room for."""
         sys.displayhook = self._display
+        from .standard import Standard
+
+        self._standard = Standard()  # before the next, which is then asked first
         watch = Watch()
         watch.after("linecache", self._cells.fill)
         watch.after("getpass", self._stdin.patch_getpass)
         watch.after("ctypes", self._output.attend_c)
-        watch.after("bdb", _patch_debugger)
+        with self._standard:
+            from . import late
+        self._late = late
+        watch.after("bdb", late.patch)
         watch.after("matplotlib", self._choose_backend)
         os.register_at_fork(before=self._output.flush_own, after_in_child=self._link.forget)
-        self._modules = len(sys.modules)
+        self._modules = len(modules)
 
     def _serve(self, request: Request) -> None:
         self._interrupts.request = request
         status, error = self._perform(request)
         if self._link.forked:  # a child of the worker, at the end of its cell: it has nobody to answer
             self._output.flush_own()
-            os._exit(status if status is not None else int(error))
+            _exit(status if status is not None else int(error))
         if self._ending is not None:
             self._leave(self._ending, STATUS[self._ending], request)
         if status is not None:
@@ -107,10 +132,9 @@ class Session:
         status, error = None, False
         try:
             self._interrupts.begin(request)
-            for code in self._cells.compile(request.text):
-                self._execute(code)
+            self._execute(self._cells.compile(request.text))
         except BaseException as problem:
-            error = not isinstance(problem, SystemExit)
+            error = not issubclass(type(problem), SystemExit)  # isinstance would ask the problem itself
             status = self._show(problem)
         for step in (self._show_figures, self._output.flush):
             try:
@@ -120,39 +144,48 @@ class Session:
                 self._show(problem)
         return status, error
 
-    def _execute(self, code: CodeType) -> None:
-        result = invoke(eval, code, self._names)
-        if code.co_flags & COROUTINE:
-            if self._loop is None:
+    def _execute(self, codes: list[CodeType]) -> None:
+        if not any(code.co_flags & COROUTINE for code in codes):
+            for code in codes:
+                invoke(eval, code, self._names)
+            return
+        if self._loop is None:  # if any part of a cell awaits, all of it runs on the loop
+            with self._standard:
                 from .loop import Loop
 
-                self._loop = Loop()
-            self._loop.run(result)
+            self._loop = Loop()
+        self._loop.run(invoke_all(codes, self._names))
 
     def _show(self, problem: BaseException) -> int | None:
-        """Write *problem* to stderr; return the status, if it is an exit."""
-        if isinstance(problem, SystemExit):
-            if problem.code is None or isinstance(problem.code, int):
-                return (problem.code or 0) & 0xFF
-            try:
-                invoke(sys.stderr.write, invoke(str, problem.code) + "\n")
-            except BaseException:  # noqa: S110  - nowhere to say it; it is an exit all the same
-                pass
-            return 1
-        from .report import show
-
-        show(problem, self._output)
+        """Write *problem* to stderr; return the status, if it is an exit. Raises nothing."""
+        try:
+            self._make_room()
+            if issubclass(type(problem), SystemExit):
+                return self._late.status_of(problem)
+            self._late.show(problem, self._output, self._standard)
+        except BaseException:
+            self._output.say(self._late.name_of(problem) + " (could not be shown)\n")
         return None
+
+    def _make_room(self) -> None:
+        """Raise a limit of recursion that is too low for us: nothing could be shown or told any more."""
+        if getrecursionlimit() < DEPTH:
+            setrecursionlimit(DEPTH)
 
     def _finish(self, request: Request, *messages: dict[str, Value], error: bool) -> None:
         """End *request*: what is its output, and then that it is over; *messages* follow in the same write."""
+        self._make_room()
         self._interrupts.finish(request)
         request.close()
-        sys.settrace(None)  # a debugger that was left stepping would step through us
+        settrace(None)  # a debugger that was left stepping would step through us
         self._interrupts.install()
         self._stdin.clear()
         self._output.mend()
-        if len(sys.modules) != self._modules:
+        if not hasattr(sys, "displayhook"):
+            sys.displayhook = self._display
+        for name, module in self._needed.items():
+            modules.setdefault(name, module)
+        if len(modules) != self._modules:
             self._attend_c()
         self._output.flush_own()
         told: dict[str, Value] = request.tagged(type="request_end")
@@ -166,17 +199,17 @@ class Session:
     def _attend_c(self) -> None:
         """User code has loaded modules, which may be C and print: see to their output too."""
         try:
-            import ctypes
-        except ImportError:
-            pass
-        else:
+            with self._standard:
+                import ctypes
             self._output.attend_c(ctypes)
-        self._modules = len(sys.modules)
+        except Exception:  # noqa: S110  - a Python without it, or no room for it now
+            pass
+        self._modules = len(modules)
 
     # What user code meets
 
     def _display(self, value: object) -> None:
-        invoke(sys.__displayhook__, value)
+        invoke(__displayhook__, value)
         if value is not None and get_ident() == self._interrupts.main:
             self._images().show_value(value)
 
@@ -186,14 +219,12 @@ class Session:
         self._output.flush()
 
     def _show_figures(self) -> None:
-        if "matplotlib._pylab_helpers" in sys.modules:
+        if "matplotlib._pylab_helpers" in modules:
             self._images().show_open(force=False)
 
     def _images(self) -> Pictures:
         if self._pictures is None:
-            from .pictures import Pictures
-
-            self._pictures = Pictures(self._send_image)
+            self._pictures = self._late.Pictures(self._send_image)
         return self._pictures
 
     def _send_image(self, **members: Value) -> None:
@@ -215,23 +246,24 @@ class Session:
     # The end
 
     def _end(self, reason: str) -> None:
-        """Begin the end. Called by the control thread."""
-        from .departure import ASKED_S, leave_by
-
+        """Begin the end, and see to it that it comes: the control thread calls it, and has nothing else to do."""
         self._ending = reason
-        leave_by(ASKED_S, lambda: self._link.send(self._farewell(reason, STATUS[reason])), STATUS[reason])
+        self._late.stop_by(self._late.ASKED_S)
         self._interrupts.leave()
         self._queue.put(None)
+        status = STATUS[reason]
+        self._late.leave_after(
+            self._late.ASKED_S, lambda: self._link.send(self._farewell(reason, status)), status
+        )
 
     def _leave(self, reason: str, status: int, request: Request | None) -> None:
         """Run what user code has left for its exit, then go."""
-        from .departure import EXIT_S, depart, leave_by
-
+        late = self._late
         if self._ending is None:
-            leave_by(EXIT_S, lambda: self._link.send(self._farewell(reason, status)), status)
+            late.leave_by(late.EXIT_S, lambda: self._link.send(self._farewell(reason, status)), status)
         self._interrupts.stay()
         try:
-            depart(in_haste=self._ending is not None)
+            late.depart(in_haste=self._ending is not None)
         except BaseException as problem:
             self._show(problem)
         farewell = self._farewell(reason, status)
@@ -240,7 +272,7 @@ class Session:
         else:
             self._output.flush_own()
             self._link.send(farewell)
-        os._exit(status)
+        _exit(status)
 
     def _farewell(self, reason: str, status: int) -> dict[str, Value]:
         told: dict[str, Value] = {"type": "session_end", "reason": reason, "status": status}
@@ -257,9 +289,3 @@ def _fresh_main() -> ModuleType:
     main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
     return main
-
-
-def _patch_debugger(bdb: ModuleType) -> None:
-    from .debugger import patch
-
-    patch(bdb)

@@ -36,7 +36,7 @@ class Answers(io.RawIOBase):
 
     def __init__(self, link: Link, interrupts: Interrupts, ready: Callable[[], None]) -> None:
         self._link, self._interrupts, self._ready = link, interrupts, ready
-        self._rest = b""  # of a line that was longer than the reader's buffer
+        self._rest = memoryview(b"")  # of a line that was longer than the reader's buffer
         self._drained = False
         self.used = False  # something was read: there may be a rest in the layers above
         self.prompts: dict[int, tuple[str, bool]] = {}  # thread to what it asks with, and whether in secret
@@ -54,10 +54,10 @@ class Answers(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Give what is left of a line, or ask for one."""
         if not self._rest and not self._drained:
-            self._rest = self._ask()
+            self._rest = memoryview(self._ask())
         size = min(len(buffer), len(self._rest))
         buffer[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
+        self._rest = self._rest[size:]  # no copy: an answer may be as long as a line of the sideband
         return size
 
     def _ask(self) -> bytes:
@@ -75,6 +75,7 @@ class Answers(io.RawIOBase):
             line = request.lines.get_nowait()
         except Empty:
             unsent.clear()
+        if not unsent:  # not above: an interrupt of the wait would be shown as one that came of being empty
             request.waiting += 1
             try:
                 self._link.send(start)
@@ -90,7 +91,7 @@ class Answers(io.RawIOBase):
 
     def drain(self, stream: io.TextIOWrapper) -> None:
         """Empty the layers above of what a request has left unread."""
-        self._rest, self._drained = b"", True
+        self._rest, self._drained = memoryview(b""), True
         self.prompts.clear()
         try:
             stream.read()
@@ -113,7 +114,9 @@ class Stdin:
         sys.stdin = sys.__stdin__ = self._stream  # type: ignore[misc]
 
     def clear(self) -> None:
-        """Forget what a request has left unread, and mend what it has closed or detached."""
+        """Forget what a request has left unread, and mend what it has closed, detached or deleted."""
+        if not hasattr(sys, "stdin"):
+            sys.stdin = self._stream
         try:
             if self._stream.closed:
                 self._open()
@@ -124,7 +127,7 @@ class Stdin:
 
     def input(self, prompt: object = "", /) -> str:
         """Read a line from the user, without its end. The prompt is shown by the host."""
-        if sys.stdin is not self._stream:
+        if getattr(sys, "stdin", None) is not self._stream:
             return invoke(_python_input, prompt)
         return self._line(invoke(str, prompt), secret=False)
 

@@ -1,13 +1,15 @@
 """What a worker shows -> standard output and standard error, in order. Output is written as it is; remarks are ours.
 
 Whoever runs code wants the colours that it prints. What we say ourselves, and what we say of a worker, is made
-printable, and goes to standard error: standard output has what code has written there, and nothing else.
+printable, and goes to standard error: standard output has what code has written there, and nothing else. Where nobody
+looks, nothing is left out: what a reply does not hold is taken from its file, and all of that goes to standard output.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO, assert_never
 
@@ -15,7 +17,9 @@ from ...contracts.sideband.items import Image, Item, Notice, Omitted, Prompt, St
 from ..cli import raw_output
 from ..cli.terminal import one_line
 from .album import Album
+from .full_output import FullOutput
 from .inline import Protocol, encode
+from .line_editor import divide_prompt, printable
 from .picture import size
 
 RED, DIM, PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
@@ -24,28 +28,43 @@ AFRESH = "\x1b[0m\x1b[?25h"  # code may have left its colours on, or the cursor 
 
 
 class Display:
-    """The screen of one session. *by*: how its terminal shows pictures, None if it does not. *colours*: it has some."""
+    """The screen of one session. *by*: how its terminal shows pictures, None if it does not. *colours*: it has some.
 
-    def __init__(self, album: Album | None, by: Protocol | None = None, *, colours: bool = False) -> None:
+    *full*: what a reply leaves out is shown too. A session that goes on says where it is instead.
+    """
+
+    def __init__(
+        self,
+        album: Album | None,
+        by: Protocol | None = None,
+        *,
+        colours: bool = False,
+        full: FullOutput | None = None,
+    ) -> None:
         self._album = album
         self._by = by
         self._colours = colours
+        self._full = full
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._line = ""  # the end of one that is begun: ours must not stand behind it
         self._escaped = False  # code has spoken to the terminal
 
     def show(self, items: Iterable[Item], full_output: Path | None = None) -> None:
         """Show *items*. *full_output* has all of the text, where some is left out."""
+        if self._full is not None:
+            self._full.follow(full_output)
         for item in items:
             match item:
                 case Text(stream, text):
                     self._write(text, stream)
+                    if self._full is not None:
+                        self._full.pass_over(text)
                 case Image():
                     self._picture(item)
                 case Notice(text):
                     self.note(text)
                 case Omitted():
-                    self.note(_omission(item, full_output))
+                    self._omit(item, full_output)
                 case Prompt():
                     pass  # whoever asks the person shows it
                 case never:
@@ -57,9 +76,15 @@ class Display:
         line = f"[{one_line(text)}]"
         _put(sys.stderr, f"{DIM}{line}{PLAIN}\n" if self._colours else f"{line}\n")
 
-    def ask(self, text: str) -> None:
-        """Write what stands before a question."""
-        self._write(text, Stream.STDOUT)
+    def ask(self, prompt: str) -> str:
+        """Write what stands before a question, and return the line beside which it is answered.
+
+        It may have colours, and nothing else that speaks to a terminal.
+        """
+        before, beside = divide_prompt(prompt)
+        self._write(printable(before), Stream.STDOUT)
+        self._escaped = self._escaped or "\x1b" in beside
+        return self._take_line() + beside
 
     def settle(self) -> None:
         """Make the terminal fit for a prompt of ours."""
@@ -80,7 +105,7 @@ class Display:
             _put(sys.stderr, "\n")
         self._line = ""
 
-    def take_line(self) -> str:
+    def _take_line(self) -> str:
         """Return the line that is begun, for whoever writes it anew and goes on with it.
 
         Whatever edits a line has to know all of it.
@@ -100,6 +125,17 @@ class Display:
             _put(sys.stdout, text)
         else:
             _put(sys.stderr, f"{RED}{text}{PLAIN}" if self._colours else text)
+
+    def _omit(self, item: Omitted, full_output: Path | None) -> None:
+        """Show what is left out, where nothing is to be; count what cannot be shown."""
+        if self._full is not None:
+            lost = self._full.lost
+            for block in self._full.left_out(item.chars):
+                self._line = ""  # of a text this long nobody finishes the last line
+                raw_output.write(sys.stdout, block)
+            item = replace(item, chars=self._full.lost - lost, spooled=False)
+        if item.chars or item.entries or item.images:
+            self.note(_omission(item, full_output))
 
     def _picture(self, image: Image) -> None:
         found = size(image.data)

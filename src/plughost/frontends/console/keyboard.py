@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
+LOOK_S = 0.1  # a person takes it for at once, and it costs next to nothing
+
 
 class Keyboard:
     """Holds SIGINT while it is entered, by the main thread."""
@@ -26,6 +28,23 @@ class Keyboard:
 
     @contextmanager
     def typing(self) -> Iterator[None]:
+        """Let Ctrl-C raise KeyboardInterrupt, as `raising` does, while C code waits for a key.
+
+        Python sees to a signal that interrupts such a wait, and not to one that comes just before: that one would be
+        felt with the next key. So the wait is interrupted now and then.
+        """
+        before = signal.signal(signal.SIGALRM, lambda *_: None)
+        alarm = signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+        try:
+            with self.raising():
+                yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # first: one that nobody holds would end us
+            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_REAL, *alarm)
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
         """Let Ctrl-C raise KeyboardInterrupt, once: a second one must not come into the midst of what follows."""
         self._presses = 0
         self._raises = True

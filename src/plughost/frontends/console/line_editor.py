@@ -25,6 +25,9 @@ _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 BINDINGS = ("set enable-bracketed-paste on", r'"\t": "    "')
 
 
+END_FOUND = "rl_eof_found"  # of GNU readline: an int
+
+
 class LineEditor:
     """Reads lines at a terminal. *earlier* is what the history begins with."""
 
@@ -40,12 +43,32 @@ class LineEditor:
         """Return a line without its end. Raises EOFError, and KeyboardInterrupt for Ctrl-C."""
         with self._keyboard.typing():
             if sys.stdout is not None and sys.stdout.isatty():
-                return input(prompt)
+                try:
+                    return input(prompt)
+                except EOFError:
+                    self._forget_end()
+                    raise
             self._terminal.prompt(prompt)  # the output is somebody's file
             line = sys.stdin.readline()
         if not line:
             raise EOFError
         return line.removesuffix("\n")
+
+    def _forget_end(self) -> None:
+        """Let readline forget an end of its input, or it writes a blank line behind each line from now on.
+
+        It does so with pastes, to end the line of the Ctrl-D, and never takes note of the next line. Its variable is
+        part of its interface; there is no function for it, and where it cannot be had a blank line does no harm.
+        """
+        if self._readline is None:
+            return
+        try:
+            import ctypes
+
+            library = ctypes.CDLL(getattr(self._readline, "__file__", None))
+            ctypes.c_int.in_dll(library, END_FOUND).value = 0
+        except (ImportError, OSError, ValueError):
+            return
 
     def read_secret(self, prompt: str) -> str:
         """Return a line that is not shown. Raises like `read`."""
@@ -69,6 +92,13 @@ def divide_prompt(prompt: str) -> tuple[str, str]:
     if len(last) > LONGEST_PROMPT:
         return prompt, ""
     return before + feed, last
+
+
+def printable(prompt: str) -> str:
+    """Return *prompt* with its colours, and all else that is no text spelled out."""
+    return "".join(
+        piece if number % 2 else plain(piece) for number, piece in enumerate(_COLOUR.split(prompt))
+    )
 
 
 def editable(prompt: str) -> str:

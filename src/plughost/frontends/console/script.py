@@ -46,7 +46,7 @@ def read(name: str) -> str:
 
 
 def status(outcome: Outcome) -> int:
-    """Return the exit status that goes with *outcome*."""
+    """Return the exit status that goes with *outcome*: a script's own, if it gave one."""
     reply = outcome.reply
     match outcome.ending:
         case Ending.INTERRUPTED:
@@ -57,7 +57,7 @@ def status(outcome: Outcome) -> int:
             return EXIT_REMOTE_ERROR
     if reply.failure is not None:
         return EXPLANATIONS[reply.failure.code].exit_status
-    return EXIT_REMOTE_ERROR if reply.error else EXIT_OK
+    return outcome.exit_status or (EXIT_REMOTE_ERROR if reply.error else EXIT_OK)
 
 
 def problem(outcome: Outcome, timeout: float | None) -> str | None:
@@ -75,7 +75,7 @@ def problem(outcome: Outcome, timeout: float | None) -> str | None:
 def run_at_once(console: BlockingConsole, keyboard: Keyboard, text: str, timeout: float | None) -> Outcome:
     """Run *text* and return all of it as one reply. Raises what `Console.run` raises."""
     try:
-        with keyboard.typing():
+        with keyboard.raising():
             reply = console.run(text, LONGEST_TIMEOUT_S if timeout is None else timeout)
     except KeyboardInterrupt:  # which has interrupted the request, too
         return Outcome(_stop(console, None), Ending.INTERRUPTED)
@@ -83,7 +83,8 @@ def run_at_once(console: BlockingConsole, keyboard: Keyboard, text: str, timeout
         return Outcome(_stop(console, reply), Ending.LATE)
     if reply.state is ReplyState.WAITING:
         return Outcome(_stop(console, reply), Ending.UNANSWERED, reply.prompt)
-    return Outcome(reply)
+    own = console.exit_status if reply.state is ReplyState.ENDED else None
+    return Outcome(reply, exit_status=own)
 
 
 def _stop(console: BlockingConsole, reply: Reply | None) -> Reply:

@@ -10,21 +10,24 @@ from collections.abc import Callable
 from ...errors import PlughostError
 from ...host.sideband.blocking_console import BlockingConsole
 from ...host.sideband.reply import ReplyState
+from ...messages.quoting import is_utf8
 from ..cli.terminal import one_line
-from .asking import Asking
+from .asking import NOT_UTF8, Asking
 from .blocks import Manner, join, manner
 from .display import Display
 from .history import History
 from .keyboard import Keyboard
 from .line_editor import LineEditor
 from .turn import Turn
+from .workers import explain, knows_end
 
 HELP = """\
 :help      this
 :worker    who runs the code
 :restart   end the worker and start another: what is in its memory is lost
 :quit      leave; so does Ctrl-D
-Ctrl-C stops what runs, and pressed again replaces the worker; at the prompt it drops what was typed."""
+Ctrl-C stops what runs, and pressed again replaces the worker; at the prompt it drops what was typed.
+Ctrl-D ends the input of code that reads it; of other languages than Python it stops the code."""
 BLOCKS = "A blank line ends a block."
 BACKSLASH = "A line that ends in a backslash goes on in the next; the backslash is left out."
 
@@ -51,7 +54,8 @@ class Session:
         self._display = display
         self._editor = editor
         self._history = history
-        self._turn = Turn(console, display, keyboard, Asking(editor, display, say).ask, timeout)
+        asking = Asking(editor, display, say, lambda: knows_end(console.backend))
+        self._turn = Turn(console, display, keyboard, asking.ask, timeout)
         self._tell = tell
         self._say = say
         self._troubled = False  # the history's trouble was told
@@ -98,6 +102,9 @@ class Session:
     def _serve(self, lines: list[str]) -> bool:
         """Do what *lines* say. Returns whether to go on."""
         text = join(lines, self._manner)
+        if not is_utf8(text):
+            self._display.note(NOT_UTF8)
+            return True
         if lines:
             self._remember(text.rstrip("\n"))
         try:
@@ -110,7 +117,7 @@ class Session:
             reply = self._turn.run(text).reply
         except PlughostError as error:
             self._display.settle()
-            self._tell(error)
+            self._tell(explain(error))
             return True
         # Code that ends its session in order, such as `exit()`, means this one.
         return reply.state is not ReplyState.ENDED or reply.error or reply.failure is not None

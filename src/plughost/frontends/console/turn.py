@@ -47,11 +47,12 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The last reply of a turn. *asked*: what it asked for last."""
+    """The last reply of a turn. *asked*: what it asked for last. *exit_status*: what its code ended its worker with."""
 
     reply: Reply
     ending: Ending = Ending.OVER
     asked: str = ""
+    exit_status: int | None = None
 
 
 class Turn:
@@ -83,7 +84,8 @@ class Turn:
         while True:
             self._display.show(reply.items, reply.full_output)
             if reply.state in (ReplyState.READY, ReplyState.ENDED):
-                return Outcome(reply, ending, asked)
+                own = self._console.exit_status if reply.state is ReplyState.ENDED else None
+                return Outcome(reply, ending, asked, own)
             if reply.state is ReplyState.WAITING:
                 began, asked = time.monotonic(), reply.prompt
                 answer = None if self._ask is None else self._ask(reply.prompt, _is_secret(reply))

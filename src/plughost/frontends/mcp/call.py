@@ -23,14 +23,18 @@ async def carried_out(
     progress: Progress,
     abandon: Callable[[asyncio.Task[Any]], None] | None = None,
     take_back: Callable[[T], None] | None = None,
+    over: Callable[[], None] | None = None,
 ) -> T:
     """Return what *work* does. If the call is cancelled, so is the work.
 
-    *abandon* is told at that moment, and *take_back* is given what was done by then all the same.
+    *abandon* is told at that moment, and *take_back* is given what was done by then all the same. *over* is told when
+    the work is, also if it never began.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()
     task = asyncio.ensure_future(work)
+    if over is not None:
+        task.add_done_callback(lambda _: over())
 
     def is_over(task: asyncio.Task[T]) -> None:
         if not task.cancelled() and task.exception() is None and take_back is not None:

@@ -47,6 +47,10 @@ _INTERRUPTIONS = {
     Interruption.ENDED: "the worker ended",
     Interruption.REPLACED: "the worker was replaced",
 }
+_RESTARTS = {
+    True: "restarted: in-memory state lost",
+    False: "not restarted: another call is just starting the worker",
+}
 
 
 def result(turn: Turn, session: str, files: OutputFiles) -> CallToolResult:
@@ -74,15 +78,15 @@ def _remarks(turn: Turn, last: Reply | None) -> Iterable[str]:
         yield _INTERRUPTIONS[turn.interruption]
     if turn.replaced:
         yield "worker replaced: in-memory state lost"
+    if turn.restarted is not None:
+        yield _RESTARTS[turn.restarted]
     if turn.refusal is not None:
         yield _REFUSALS[turn.refusal]
     if last is not None:
         yield _state(last)
-    elif (
-        turn.refusal is None and turn.interruption is not None and turn.interruption is not Interruption.IDLE
-    ):
+    elif turn.restarted or turn.interruption not in (None, Interruption.IDLE):
         yield "the call that waits is told the rest"
-    elif turn.refusal is None:
+    elif turn.refusal is None and turn.restarted is None:
         yield "idle"
 
 
@@ -129,10 +133,9 @@ class _Content:
     def _remark(self, item: Image | Prompt | Notice | Omitted, reply: Reply) -> str:
         match item:
             case Image():
-                path = self._files.keep(item.data, INLINE_TYPES.get(item.mime_type, ".image"))
-                where = "it could not be kept" if path is None else f"it is in {path}"
+                where = self._files.keep_and_tell(item.data, INLINE_TYPES.get(item.mime_type, ".image"))
                 return wording.remark(
-                    f"a picture, {item.mime_type}, {len(item.data)} bytes, is not shown here: {where}"
+                    f"a picture, {item.mime_type}, {len(item.data)} bytes, is not shown here: {where('it')}"
                 )
             case Prompt():
                 return item.prompt

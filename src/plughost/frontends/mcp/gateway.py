@@ -23,7 +23,12 @@ from mcp_types import (
 from ... import __version__
 from ...errors import PlughostError
 from ...host.asyncio_host import Host
-from . import repl, wording
+from ...messages.quoting import quote
+from . import delivery, repl, wording
+from .bounded import bounded
+from .call import Progress
+from .delivery import Delivery
+from .output_files import OutputFiles
 from .plugin_tools import PluginTools
 from .repl import Repl
 
@@ -37,8 +42,15 @@ _log = logging.getLogger(__name__)
 class Gateway:
     """What a server offers: the tool `repl`, those of plugins, or both."""
 
-    def __init__(self, host: Host, repl: Repl | None, plugins: asyncio.Future[PluginTools] | None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        files: OutputFiles,
+        repl: Repl | None,
+        plugins: asyncio.Future[PluginTools] | None,
+    ) -> None:
         self._host = host
+        self._files = files
         self._repl = repl
         self._plugins = plugins
 
@@ -70,19 +82,27 @@ class Gateway:
         async def progress(seconds: float) -> None:
             await context.session.report_progress(round(seconds, 1), message=f"running for {seconds:.0f} s")
 
+        if context.request is None:  # standard input and output
+            return await self._answer(params, progress, None)
+        way: Delivery | None = context.request.scope.get(delivery.KEY)
+        return bounded(await self._answer(params, progress, way), self._files)
+
+    async def _answer(
+        self, params: CallToolRequestParams, progress: Progress, way: Delivery | None
+    ) -> CallToolResult:
         arguments = params.arguments or {}
         try:
             if self._repl is not None and params.name == repl.NAME:
-                return await self._repl.call(arguments, progress)
+                return await self._repl.call(arguments, progress, way)
             if self._plugins is not None:
                 plugins = await asyncio.shield(self._plugins)
                 if params.name in plugins:
                     return await plugins.call(params.name, arguments, progress)
-            return _failed(f"There is no tool {params.name!r}. The list of tools says which there are.")
+            return _failed(f"There is no tool {quote(params.name)}. The list of tools says which there are.")
         except PlughostError as error:
             return _failed(wording.problem(error))
         except Exception as error:  # a bug of ours: the agent is told that it is no fault of its own
-            _log.exception("a call of %r failed", params.name)
+            _log.exception("a call of %s failed", quote(params.name))
             return _failed(f"a bug in plughost: {error!r}")
 
 

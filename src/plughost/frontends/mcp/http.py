@@ -21,6 +21,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...errors import LocalProtocolError
+from ...messages.quoting import quote
+from .delivery import Watched
 
 PATH = "/mcp"
 REQUEST_BYTES = 67_108_864  # of one message, as over standard input
@@ -47,10 +49,10 @@ class Address:
 
     @property
     def url(self) -> str:
-        return f"http://{self._spelled}:{self.port}{PATH}"
+        return f"http://{self.spelled}:{self.port}{PATH}"
 
     @property
-    def _spelled(self) -> str:
+    def spelled(self) -> str:
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
@@ -58,7 +60,7 @@ class Address:
         """Which requests are meant for us. Off this machine nobody knows by which name: the token decides alone."""
         if not self.is_local:
             return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        names = ["127.0.0.1", "localhost", "[::1]", self._spelled]
+        names = ["127.0.0.1", "localhost", "[::1]", self.spelled]
         return TransportSecuritySettings(
             enable_dns_rebinding_protection=True,
             allowed_hosts=[f"{name}:*" for name in names],
@@ -67,11 +69,21 @@ class Address:
 
 
 def listen(address: Address, token: str | None) -> socket.socket:
-    """Return a socket that listens there. Raises LocalProtocolError without a *token* off this machine, and OSError."""
+    """Return a socket that listens there. Raises LocalProtocolError, also off this machine without a *token*."""
     if token is None and not address.is_local:
         raise LocalProtocolError(
             f"{address.host} can be reached from other machines: that needs a token. Leave --no-token out"
         )
+    try:
+        return _listening(address)
+    except UnicodeError:
+        problem = "no name of a machine"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    raise LocalProtocolError(f"cannot listen on {quote(address.spelled)}, port {address.port}: {problem}")
+
+
+def _listening(address: Address) -> socket.socket:
     family, kind, protocol, _, where = socket.getaddrinfo(
         address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -104,6 +116,7 @@ async def serving(
         transport_security=address.security,
         max_request_body_size=REQUEST_BYTES,
     )
+    app = Watched(app)
     if token is not None:
         app = _Guarded(app, token)
     config = uvicorn.Config(
@@ -128,18 +141,23 @@ class _Guarded:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._expected = f"Bearer {token}".encode()
+        self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or self._knows(scope):
+        problem = None if scope["type"] == "lifespan" else self._problem(scope)
+        if problem is None:
             await self._app(scope, receive, send)
             return
         headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
         await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send(
-            {"type": "http.response.body", "body": b"The header Authorization: Bearer TOKEN is missing.\n"}
-        )
+        await send({"type": "http.response.body", "body": problem})
 
-    def _knows(self, scope: Scope) -> bool:
+    def _problem(self, scope: Scope) -> bytes | None:
+        """Return what is wrong with who asks, in words for them."""
         given = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._expected)
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        if scheme.lower() != b"bearer":
+            return b"The header Authorization: Bearer TOKEN is missing, or there are several.\n"
+        if not hmac.compare_digest(token.strip(b" "), self._token):
+            return b"The token in the header Authorization is wrong: it is not the one of this server.\n"
+        return None

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable
 
 LONGEST = 64  # characters: what common clients and models take
-HASH_CHARS = 8  # of the hash that tells two names apart which would read the same: one chance in 4 billion
+HASH_CHARS = 16  # of a hash: nobody finds another tool with the same one
 SEPARATOR = "__"
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+# The first separator of a plain name is the one that we put there: the name says which plugin and which tool.
+_PLUGIN = re.compile(r"(?!.*__)[A-Za-z0-9_-]*[A-Za-z0-9-]")
+_TOOL = re.compile(r"[A-Za-z0-9_-]+")
+_LIKE_HASHED = re.compile(rf"_[0-9a-f]{{{HASH_CHARS}}}\Z")
 
 
 def tool_names(tools: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Return a name for each (plugin, tool), in the order of the names.
 
-    It is `plugin__tool`. One that is too long, holds other characters, or reads like another's, ends in a hash of what
-    it stands for, so that it stays the same whatever else is there.
+    It is `plugin__tool` where that can be read in one way only, and ends in a hash of both otherwise: if it is too
+    long, holds other characters, the plugin's name holds `__` or ends in `_`, or the tool's name ends like a hash. What
+    it is depends on nothing but the two.
     """
-    pairs = set(tools)
-    readings = Counter(_reading(*pair) for pair in pairs)
-    named = {}
-    for plugin, tool in pairs:
-        reading = _reading(plugin, tool)
-        exact = reading == f"{plugin}{SEPARATOR}{tool}" and len(reading) <= LONGEST
-        name = reading if exact and readings[reading] == 1 else _hashed(reading, plugin, tool)
-        named[name] = (plugin, tool)
-    return dict(sorted(named.items()))
+    return dict(sorted((_name(*pair), pair) for pair in set(tools)))
 
 
-def _reading(plugin: str, tool: str) -> str:
-    return _UNFIT.sub("_", f"{plugin}{SEPARATOR}{tool}")
-
-
-def _hashed(reading: str, plugin: str, tool: str) -> str:
-    # Names are never empty and hold no NUL, so that no two pairs are the same text here.
-    exact = f"{plugin}\0{tool}".encode(errors="surrogatepass")
-    digest = hashlib.sha256(exact).hexdigest()[:HASH_CHARS]
-    return f"{reading[: LONGEST - HASH_CHARS - 1]}_{digest}"
+def _name(plugin: str, tool: str) -> str:
+    exact = f"{plugin}{SEPARATOR}{tool}"
+    is_plain = _PLUGIN.fullmatch(plugin) is not None and _TOOL.fullmatch(tool) is not None
+    if is_plain and len(exact) <= LONGEST and _LIKE_HASHED.search(exact) is None:
+        return exact
+    # The length of the first tells where the second begins: no two pairs are the same text here.
+    both = f"{len(plugin)}:{plugin}{tool}".encode(errors="surrogatepass")
+    digest = hashlib.sha256(both).hexdigest()[:HASH_CHARS]
+    return f"{_UNFIT.sub('_', exact)[: LONGEST - HASH_CHARS - 1]}_{digest}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from ...contracts.execute.messages import Manifest
 from ...errors import PlughostError
 from ...host.asyncio_host import Host, Plugin
 from ...manifest.project import Entry
+from ...messages.quoting import one_line
 from . import wording
+from .bounded import cut
 from .call import Progress, carried_out
 from .names import tool_names
 from .output_files import OutputFiles
@@ -24,6 +26,10 @@ AT_ONCE = (
     4  # plugins that are asked for their description at a time: a project may have many, a machine few cores
 )
 CALLS = 16  # at a time, each a process; more wait for their turn
+TOOLS = 128  # of one plugin: an agent reads the whole list with each of its thoughts
+LIST_BYTES = 524_288  # of all as they are listed: over HTTP a client takes 1 MiB at once
+TITLE_CHARS = 128
+DESCRIPTION_CHARS = 4_096
 SHOWN_CHARS = 24_000  # of an output: an agent reads all that it is shown
 
 _SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": True}  # the contract describes no inputs
@@ -40,12 +46,13 @@ class PluginTool:
 
     @property
     def listed(self) -> Tool:
+        title = wording.cut(one_line(f"{self.tool} ({self.plugin.name})"), TITLE_CHARS)
         return Tool(
             name=self.name,
-            title=f"{self.tool} ({self.plugin.name})",
+            title=title,
             description=self.description,
             input_schema=_SCHEMA,
-            annotations=ToolAnnotations(title=f"{self.tool} ({self.plugin.name})"),
+            annotations=ToolAnnotations(title=title),
         )
 
 
@@ -90,7 +97,7 @@ async def describe(
                 plugin = await host.add(entry.binding)
                 return entry.name, plugin, await plugin.describe()
         except PlughostError as error:
-            report(f"{entry.name} is left out: {wording.problem(error)}")
+            report(f"{entry.name} is left out: {wording.in_short(error)} (`plughost doctor` says more)")
             return None
 
     wanted = [
@@ -99,37 +106,46 @@ async def describe(
         if each.shadowed_by is None and (each.binding is None or each.binding.contract == "execute")
     ]
     described = {each[0]: each[1:] for each in await asyncio.gather(*map(ask, wanted)) if each is not None}
-    names = tool_names(
-        (name, tool) for name, (_, manifest) in described.items() for tool in manifest.exposed_tools or ()
-    )
-    tools = {
-        name: PluginTool(name, described[entry][0], tool, _description(tool, *described[entry]))
+    offered = {name: _offered(name, manifest, report) for name, (_, manifest) in described.items()}
+    names = tool_names((name, tool) for name, tools in offered.items() for tool in tools)
+    tools = [
+        PluginTool(name, described[entry][0], tool, _description(tool, *described[entry]))
         for name, (entry, tool) in names.items()
-    }
-    return PluginTools(tools, files)
+    ]
+    return PluginTools({each.name: each for each in _listable(tools, report)}, files)
+
+
+def _offered(name: str, manifest: Manifest, report: Callable[[str], object]) -> Sequence[str]:
+    """Return the tools of a plugin, in its own order, as many as an agent is shown."""
+    tools = list(dict.fromkeys(manifest.exposed_tools or ()))
+    if len(tools) > TOOLS:
+        report(f"{name} has {len(tools)} tools: the first {TOOLS} are served")
+    return tools[:TOOLS]
+
+
+def _listable(tools: Sequence[PluginTool], report: Callable[[str], object]) -> Sequence[PluginTool]:
+    """Return as many of *tools*, in order, as a list can hold."""
+    size = 0
+    for number, each in enumerate(tools):
+        size += len(json.dumps(each.listed.model_dump(mode="json", by_alias=True)))
+        if size > LIST_BYTES:
+            report(f"the list of tools is too long: the first {number} of {len(tools)} are served")
+            return tools[:number]
+    return tools
 
 
 def _description(tool: str, plugin: Plugin, manifest: Manifest) -> str:
     what = f"The tool {tool} of the plugin {manifest.plugin_id} {manifest.plugin_version}".rstrip()
     about = f" {plugin.binding.description.strip()}" if plugin.binding.description.strip() else ""
-    return wording.clean(
-        f"{what}.{about} The arguments are passed to it as its input, as they are; an error says what it expects."
-    )
+    rest = " The arguments are passed to it as its input, as they are; an error says what it expects."
+    return wording.cut(wording.clean(f"{what}.{about}"), DESCRIPTION_CHARS) + rest
 
 
 def _result(result: Result, files: OutputFiles) -> CallToolResult:
     output = result.output
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
     is_whole = len(text) <= SHOWN_CHARS
-    content = [TextContent(text=wording.clean(text if is_whole else _cut(text, files)))]
+    content = [TextContent(text=wording.clean(text if is_whole else cut(text, SHOWN_CHARS // 2, files)))]
     content += [TextContent(text=wording.remark(f"warning: {warning}")) for warning in result.warnings]
     structured = output if is_whole and isinstance(output, dict) else None
     return CallToolResult(content=list(content), structured_content=structured)
-
-
-def _cut(text: str, files: OutputFiles) -> str:
-    half = SHOWN_CHARS // 2
-    path = files.keep(text.encode(errors="backslashreplace"), ".txt")
-    where = "the whole could not be kept" if path is None else f"the whole output is in {path}"
-    note = wording.remark(f"{len(text) - 2 * half} characters are left out here: {where}")
-    return f"{text[:half]}\n{note}\n{text[-half:]}"

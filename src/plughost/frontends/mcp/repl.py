@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...manifest.binding import Binding
 from ...manifest.sideband_binding import limits_of
 from . import content
 from .call import Progress, carried_out
+from .delivery import Delivery
 from .output_files import OutputFiles
 from .session import Session, Turn, check_name
 
@@ -99,8 +101,10 @@ class Repl:
             ),
         )
 
-    async def call(self, arguments: Mapping[str, Any], progress: Progress) -> CallToolResult:
-        """Do what *arguments* say. Cancelling interrupts what runs.
+    async def call(
+        self, arguments: Mapping[str, Any], progress: Progress, delivery: Delivery | None = None
+    ) -> CallToolResult:
+        """Do what *arguments* say. Cancelling interrupts what runs; that nobody waits for it any more does not.
 
         Raises LocalProtocolError for wrong arguments, and PluginFailure if no worker can be started.
         """
@@ -109,14 +113,23 @@ class Repl:
         if session is None:
             check_name(name, len(self._sessions), SESSIONS)
             session = self._sessions[name] = Session(lambda: self._open(name))
-        try:
-            turn: Turn = await carried_out(
-                session.turn(text, timeout_ms / 1000), progress, session.abandon, session.take_back
-            )
-        finally:
-            if session.is_unused and self._sessions.get(name) is session:
-                del self._sessions[name]
+        delivery = delivery or Delivery()
+        session.calls += 1
+        turn: Turn = await carried_out(
+            session.turn(text, timeout_ms / 1000, delivery.gone),
+            progress,
+            session.abandon,
+            session.take_back,
+            partial(self._is_over, name, session),
+        )
+        delivery.promise(partial(session.take_back, turn))
         return content.result(turn, name, self._files)
+
+    def _is_over(self, name: str, session: Session) -> None:
+        """A call of *session* has come to its end, however: one that never began is none."""
+        session.calls -= 1
+        if session.is_unused and self._sessions.get(name) is session:
+            del self._sessions[name]
 
     async def _open(self, name: str) -> AsyncConsole:
         limits = limits_of(self._worker)

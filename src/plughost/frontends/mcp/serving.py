@@ -47,7 +47,7 @@ async def gateway(offer: Offer, report: Report) -> AsyncIterator[Gateway]:
             if offer.project is not None:  # at once, but a client need not wait for it before it says hello
                 describing = asyncio.ensure_future(describe(host, offer.project.entries, files, report))
             try:
-                yield Gateway(host, repl, describing)
+                yield Gateway(host, files, repl, describing)
             finally:
                 if describing is not None:
                     describing.cancel()
@@ -68,8 +68,10 @@ async def serve_stdio(offer: Offer, report: Report) -> None:
             await asyncio.wait({task})
 
 
-async def serve_http(offer: Offer, address: Address, token: str | None, report: Report) -> None:
-    """Serve on *address* until a signal comes. Raises LocalProtocolError and OSError."""
+async def serve_http(
+    offer: Offer, address: Address, token: str | None, report: Report, *, shown: str = ""
+) -> None:
+    """Serve on *address* until a signal comes; its first line has *token* as *shown*. Raises LocalProtocolError."""
     stop = _stopped()
     listening = http.listen(address, token)
     with listening:
@@ -78,7 +80,7 @@ async def serve_http(offer: Offer, address: Address, token: str | None, report: 
             gateway(offer, report) as tools,
             http.serving(tools.server(), listening, at, token) as task,
         ):
-            report(f"serving {at.url}" + ("" if token is None else f"  Authorization: Bearer {token}"))
+            report(f"serving {at.url}" + ("" if token is None else f"  Authorization: Bearer {shown}"))
             await _either(stop, task)
             await tools.end()  # while there is still somebody to answer
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from ...contracts.sideband.items import Omitted
 from ...errors import LocalProtocolError, PlughostError
 from ...host.sideband.asyncio_console import AsyncConsole
 from ...host.sideband.reply import Interruption, Reply, ReplyState
@@ -41,6 +42,7 @@ class Turn:
     refusal: Refusal | None = None
     replaced: bool = False  # another worker than the one of the last turn
     error: bool = False  # the code that it is about has failed; not where that was the wish
+    restarted: bool | None = None  # whether another call's worker was, where that was the wish
 
 
 class Session:
@@ -52,6 +54,7 @@ class Session:
         self._kept: list[Reply] = []
         self._told = ReplyState.READY
         self._generation = 0  # that the agent knows of
+        self.calls = 0  # that have not come to their end; whoever makes them counts
         self._waiting: asyncio.Task[Any] | None = None  # for a reply: one at a time
         self._at_rest = asyncio.Event()  # no cancelled call is being put to an end
         self._at_rest.set()
@@ -59,10 +62,10 @@ class Session:
     @property
     def is_unused(self) -> bool:
         """Whether nothing was run, and nothing is about to be."""
-        return self._console is None and self._waiting is None
+        return self._console is None and self.calls == 0
 
-    async def turn(self, text: str, timeout_s: float) -> Turn:
-        """Do what *text* says, and wait for its end at most *timeout_s*; without any, for what runs.
+    async def turn(self, text: str, timeout_s: float, gone: asyncio.Event | None = None) -> Turn:
+        """Do what *text* says, and wait for its end at most *timeout_s*, or until *gone*; without any, for what runs.
 
         Cancelling interrupts what runs. Raises PluginFailure and LocalProtocolError.
         """
@@ -74,7 +77,7 @@ class Session:
             return Turn(interruption=Interruption.IDLE if sign else None)
         self._waiting = asyncio.current_task()
         try:
-            return await self._turn(sign, rest, timeout_s)
+            return await self._turn(sign, rest, timeout_s, gone or asyncio.Event())
         except BaseException as error:
             self._told = ReplyState.RUNNING  # for all that anybody knows: the next turn looks first
             if isinstance(error, asyncio.CancelledError):
@@ -96,7 +99,7 @@ class Session:
         if turn.replaced:
             self._generation -= 1  # it is to be told again
 
-    async def _turn(self, sign: str, rest: str, timeout_s: float) -> Turn:
+    async def _turn(self, sign: str, rest: str, timeout_s: float, gone: asyncio.Event) -> Turn:
         is_new = self._console is None
         console = await self._open()
         interruption = None
@@ -106,7 +109,7 @@ class Session:
             interruption = await console.interrupt(SETTLE_S)
             self._kept.append(await console.poll(SETTLE_S))
         elif not rest:
-            self._kept.append(await self._poll(console, timeout_s))
+            self._kept.append(await self._poll(console, timeout_s, gone))
         elif self._told is not ReplyState.READY:
             self._kept.append(await console.poll())
         refusal = None
@@ -115,27 +118,51 @@ class Session:
             refusal = self._refusal(state, sign)
             if refusal is None:
                 verb = console.answer if state is ReplyState.WAITING else console.run
-                self._kept.append(await verb(rest, timeout_s))
+                self._kept.append(await verb(rest, 0.0))  # then it can be left to itself, which this cannot
+                if self._kept[-1].state is ReplyState.RUNNING and timeout_s > 0:
+                    self._add(await self._poll(console, timeout_s, gone))
         return self._handed_over(interruption, refusal, wanted=bool(sign and not rest))
 
     async def _turn_beside(self, sign: str, rest: str) -> Turn:
         """Another call waits for a reply: what runs can be stopped, and nothing else."""
-        console, interruption = self._console, None
+        console, interruption, restarted = self._console, None, None
+        if sign == RESTART:
+            restarted = console is not None
         if sign == RESTART and console is not None:
             reply = await console.restart()
             if reply.items:  # as a rule the other call shows them
                 self._kept.append(reply)
         elif sign == INTERRUPT and console is not None:
             interruption = await console.interrupt(SETTLE_S)
-        return Turn(interruption=interruption, refusal=Refusal.TWICE if rest or not sign else None)
+        refusal = Refusal.TWICE if rest or not sign else None
+        return Turn(interruption=interruption, refusal=refusal, restarted=restarted)
 
-    async def _poll(self, console: AsyncConsole, timeout_s: float) -> Reply:
+    def _add(self, reply: Reply) -> None:
+        """*reply* goes on where the last one was, a moment ago."""
+        last = self._kept[-1]
+        if any(isinstance(item, Omitted) for item in last.items):  # each has a file of its own
+            self._kept.append(reply)
+            return
+        self._kept[-1] = replace(
+            reply, items=(*last.items, *reply.items), failure=reply.failure or last.failure
+        )
+
+    async def _poll(self, console: AsyncConsole, timeout_s: float, gone: asyncio.Event) -> Reply:
+        polling = asyncio.ensure_future(console.poll(timeout_s))
+        leaving = asyncio.ensure_future(gone.wait())
         try:
-            return await console.poll(timeout_s)
+            await asyncio.wait({polling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if await _ended(polling):
+                return polling.result()
+            return await console.poll()
         except asyncio.CancelledError:  # a console goes on; for an agent, to cancel is to stop it
             with suppress(PlughostError):
+                if await _ended(polling):
+                    self._kept.append(polling.result())
                 await console.interrupt(SETTLE_S)
             raise
+        finally:
+            leaving.cancel()
 
     async def _settle(self) -> None:
         """Let an interrupted request come to its end: the next call is not to find it running."""
@@ -163,6 +190,13 @@ class Session:
         replaced = 0 < self._generation < last.generation
         self._told, self._generation = last.state, last.generation
         return Turn(replies, interruption, refusal, replaced, last.error and not wanted)
+
+
+async def _ended(task: asyncio.Task[Reply]) -> bool:
+    """End *task*, and tell whether it had a result by then. Raises what it raised."""
+    task.cancel()
+    await asyncio.wait({task})
+    return not task.cancelled()
 
 
 def _split(text: str) -> tuple[str, str]:

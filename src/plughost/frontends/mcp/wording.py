@@ -34,6 +34,18 @@ def problem(error: PlughostError) -> str:
             return clean(f"{error}.")
 
 
+def in_short(error: PlughostError) -> str:
+    """Return what *error* says in one line, without all that was found out about it."""
+    if isinstance(error, PluginFailure):
+        return one_line(f"{error.message}  [{error.code}]")
+    return one_line(problem(error))
+
+
+def cut(text: str, most: int) -> str:
+    """Return at most *most* characters of *text*, and a sign where some are missing."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def remark(text: str) -> str:
     """Return *text* as a line that says of itself that it is a remark."""
     return f"[{one_line(text)}]"

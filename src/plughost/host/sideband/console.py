@@ -19,6 +19,7 @@ from ...contracts.sideband.session import SidebandSession
 from ...errors import HostClosed, LocalProtocolError
 from ..engine import Engine
 from ..events import Event
+from .farewell import farewell
 from .options import ConsolePlan
 from .remains import Remains
 from .reply import Interruption, Reply, ReplyState
@@ -52,6 +53,7 @@ class Console:
         self.generation = 0
         self.backend: BackendInfo | None = None  # of the latest worker that introduced itself
         self.closed = False
+        self.exit_status: int | None = None  # of the latest worker that is gone
         self._engine = engine
         self._ground = ground
         self._spool = Spool(plan.limits.spool_bytes, plan.output_directory)
@@ -253,6 +255,8 @@ class Console:
         self.worker = None
         self._engine.finish(worker.link)
         session, request = worker.session, worker.request
+        ended = None if worker.gone is None else worker.gone.status
+        self.exit_status = None if ended is None else ended.code
         if session.fault is not None:
             worker.failure = self._engine.fail(
                 contract.failure(self.plan.binding, session, session.fault, worker.evidence())
@@ -261,7 +265,7 @@ class Console:
         if worker.was_ready and worker.gone is not None:
             if request is not None and worker.gone.said:  # its code ended the session, and not in order
                 request.error = True
-            said = contract.farewell(worker.gone, worker.number, asked=worker.asked_to_end)
+            said = farewell(worker.gone, worker.number, asked=worker.asked_to_end)
             items = (*items, Notice(said, None if request is None else request.id))
         self._remains.add(items, full_output, request, worker.failure)
 

@@ -31,6 +31,11 @@ class ConsoleHandle:
         return self._console.backend
 
     @property
+    def exit_status(self) -> int | None:
+        """What the latest worker that has ended ended with, None if none has, or by a signal."""
+        return self._console.exit_status
+
+    @property
     def pid(self) -> int | None:
         """The process id of the worker, None while there is none."""
         worker = self._console.worker

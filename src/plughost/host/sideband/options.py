@@ -44,7 +44,7 @@ def plan(worker: Worker | None, name: str, options: ConsoleKeywords, taken: set[
 
     Raises LocalProtocolError if the name is taken.
     """
-    if name in taken:
+    if name in list(taken):  # what cannot be a key is no name either, and refused below
         raise LocalProtocolError(f"there is a console {name!r} already: give this one another name")
     binding = sideband_binding.bind(
         worker,
@@ -54,11 +54,13 @@ def plan(worker: Worker | None, name: str, options: ConsoleKeywords, taken: set[
         environment=options.get("environment"),
     )
     directory = options.get("output_directory")
+    if not isinstance(directory, str | os.PathLike | None):
+        raise LocalProtocolError("output_directory is a path")
     return ConsolePlan(
         binding,
         sideband_binding.limits_of(binding),
         contract.terms(binding),
-        None if directory is None else Path(directory).absolute(),
+        None if directory is None else Path(os.fsdecode(directory)).absolute(),
     )
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from .. import options
-from ..terminal import EXIT_OK, Terminal
+from ..terminal import EXIT_INTERNAL, EXIT_OK, Terminal
 
 if TYPE_CHECKING:
     from ....host.sideband.blocking_console import BlockingConsole
     from ...console.album import Album
     from ...console.display import Display
+    from ...console.full_output import FullOutput
     from ...console.keyboard import Keyboard
 
 NONE = "none"
@@ -73,21 +74,26 @@ def command(
 ) -> None:
     """Run code in a process that keeps its state: line by line, or a whole file with --run.
 
-    Ctrl-C stops what runs, and nothing else; pressed again, it replaces the worker. Ctrl-D leaves. `:help` lists what
-    else there is. A worker that dies is reported and replaced. Where standard input is no terminal, it is the script.
+    Ctrl-C stops what runs, and nothing else; pressed again, it replaces the worker. Ctrl-D leaves, and where code reads
+    standard input ends that. `:help` lists what else there is. A worker that dies is reported and replaced. Where
+    standard input is no terminal, it is the script. A script's output is whole, however slowly it is read; what has to
+    wait too long comes to standard output, whichever of the two it was for.
 
     With --json: {ok, items, state, prompt, request_id, generation, error, elapsed_ms, full_output, failure}, and
     `problem` if it was stopped. Items are in order, each with its `kind`: text {stream, text}, image {id, mime_type,
     path, width, height, is_new}, prompt {prompt}, notice {text}, omitted {chars, entries, images, image_bytes,
     spooled}; and each but the last with its request_id.
 
-    Exit status: 0, 1 if the script raised or asked for input without a terminal, 10 to 18 if its worker failed or it
-    took too long (`plughost explain`), 130 if it was interrupted, 2 for wrong words, 3 for a wrong binding.
+    Exit status: 0, 1 if the script raised or asked for input without a terminal, its own if it ended itself with one,
+    as `sys.exit(5)` does, 10 to 18 if its worker failed or it took too long (`plughost explain`), 130 if it was
+    interrupted, 2 for wrong words, 3 for a wrong binding, 70 if part of its output was lost: the file that keeps what
+    a slow reader has not taken was removed or full.
     """
     from ....blocking import Host
     from ...console import script as scripts
     from ...console import workers
     from ...console.album import Album
+    from ...console.full_output import FullOutput
     from ...console.keyboard import Keyboard
     from ...console.output_directory import OutputDirectory
 
@@ -98,6 +104,7 @@ def command(
     binding = workers.bind(worker, cwd, for_file=not interactive and not as_json)
     terminal = Terminal(as_json=as_json)
     with (
+        workers.plainly(),
         OutputDirectory(None if output_dir is None else options.named_path(output_dir)) as directory,
         Host() as host,
         host.console(binding, name="console", output_directory=directory.path) as console,
@@ -105,14 +112,21 @@ def command(
     ):
         album = None if images == NONE else Album(directory.path)
         if text is None:
-            _converse(terminal, console, keyboard, _display(album, images), timeout, history)
+            _converse(terminal, console, keyboard, _display(album, images, None), timeout, history)
             status = EXIT_OK
         elif as_json:
             outcome = scripts.run_at_once(console, keyboard, text, timeout)
             terminal.data(scripts.to_json(outcome, album, timeout))
             status = scripts.status(outcome)
         else:
-            status = _perform(terminal, console, keyboard, _display(album, images), text, timeout)
+            full = FullOutput()
+            status = _perform(terminal, console, keyboard, _display(album, images, full), text, timeout)
+            if full.lost:
+                terminal.error(f"{full.lost} characters of its output are lost")
+                status = status or EXIT_INTERNAL
+            else:
+                directory.discard(full.path)  # all of it was shown, and nobody was told of it
+            full.close()
     terminal.exit(status)
 
 
@@ -160,9 +174,14 @@ def _perform(
     from ...console.asking import Asking
     from ...console.line_editor import LineEditor
     from ...console.turn import Turn
+    from ...console.workers import knows_end
 
     there = _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
-    ask = Asking(LineEditor(keyboard, terminal), display, terminal.note).ask if there else None
+    asking = None
+    if there:
+        editor = LineEditor(keyboard, terminal)
+        asking = Asking(editor, display, terminal.note, lambda: knows_end(console.backend))
+    ask = None if asking is None else asking.ask
     outcome = Turn(console, display, keyboard, ask, timeout).run(text)
     display.settle()
     stopped = scripts.problem(outcome, timeout)
@@ -171,14 +190,14 @@ def _perform(
     return scripts.status(outcome)
 
 
-def _display(album: Album | None, images: str) -> Display:
+def _display(album: Album | None, images: str, full: FullOutput | None) -> Display:
     from ...console.display import Display
     from ...console.inline import protocol
 
     is_terminal = _is_terminal(sys.stdout) and _is_terminal(sys.stderr)
     by = protocol(os.environ) if is_terminal and images == "inline" else None
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "dumb") == "dumb"
-    return Display(album, by, colours=is_terminal and not plain)
+    return Display(album, by, colours=is_terminal and not plain, full=full)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

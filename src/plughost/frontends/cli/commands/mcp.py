@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import secrets
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 TOKEN_BYTES = 32  # of a token that is made up: nobody guesses it
 SHORTEST_TOKEN = 16  # characters of one that the user gives
 ALL = "all"
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  where to listen -> where a client here connects
 EXTRA = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn", "pydantic")  # what the extra brings
 
 
@@ -85,7 +85,8 @@ def command(
     what to put where. With --http it runs by itself until Ctrl-C; clients then need the token that it prints, or that
     the variable PLUGHOST_MCP_TOKEN holds.
 
-    Exit status: 0 when it was ended, 2 for wrong words, 3 for a wrong worker or plughost.toml.
+    Exit status: 0 when it was ended, 2 for wrong words, 3 for a wrong worker, plughost.toml or
+    address.
     """
     if no_repl and no_plugins:
         raise click.UsageError("--no-repl and --no-plugins together leave nothing to serve.")
@@ -100,7 +101,21 @@ def command(
         return
     address = None if at is None else _host_and_port(at)
     token = None if address is None or no_token else _token()
+    _fill(over_stdio=address is None)
     _serve(bound, None if no_plugins else where, output_dir, address, token)
+
+
+def _fill(*, over_stdio: bool) -> None:
+    """Put something in the place of standard streams that are closed: what is opened next would take their numbers."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+            if fd == 1 and over_stdio:
+                raise click.ClickException(
+                    "Standard output is closed: no client could be answered."
+                ) from None
 
 
 def _serve(
@@ -111,7 +126,7 @@ def _serve(
     token: str | None,
 ) -> None:
     try:
-        from ...mcp import serving
+        from ...mcp import serving, standard_error
         from ...mcp.http import Address
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
@@ -119,20 +134,19 @@ def _serve(
         raise click.ClickException(
             "An MCP server needs the official SDK. Install it: pip install 'plughost[mcp]'"
         ) from error
-    terminal = Terminal()
-
-    def report(line: str) -> None:
-        terminal.note(f"plughost mcp: {line}")
-
     offer = serving.Offer(worker, project, None if output_directory is None else output_directory.absolute())
-    if at is None:
-        if sys.stdin is not None and sys.stdin.isatty():
-            report(
-                "waiting for a client on standard input. --print-config says how one is told; Ctrl-C ends."
-            )
-        asyncio.run(serving.serve_stdio(offer, report))
-    else:
-        asyncio.run(serving.serve_http(offer, Address(*at), token, report))
+    terminal = Terminal()  # before standard output is something else
+    with standard_error.taken() as lines:
+        if at is None:
+            if os.isatty(0):
+                lines.report(
+                    "waiting for a client on standard input. --print-config says how one is told; Ctrl-C ends."
+                )
+            asyncio.run(serving.serve_stdio(offer, lines.report))
+        else:
+            is_own = client_config.TOKEN_VARIABLE in os.environ  # a log is no place for it, and they know it
+            shown = f"${client_config.TOKEN_VARIABLE}" if is_own else token or ""
+            asyncio.run(serving.serve_http(offer, Address(*at), token, lines.report, shown=shown))
     terminal.exit(EXIT_OK)
 
 
@@ -176,6 +190,12 @@ def _print_config(client: str, at: str | None, *, no_token: bool) -> None:
         host, port = _host_and_port(at)
         if port == 0:
             raise click.UsageError("--print-config needs the port that --http will have, not 0.")
+        if host in EVERYWHERE:
+            Terminal().note(
+                f"{host} is every address of this machine: a client elsewhere needs the machine's name or address "
+                f"instead of {EVERYWHERE[host]}."
+            )
+            host = EVERYWHERE[host]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
     words = (*client_config.own_command(), "mcp", *_own_words(click.get_current_context()))
     connection = client_config.Connection(words, url, guarded=not no_token)
