@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -50,6 +49,7 @@ def test_a_line_is_one_line_without_escape_sequences_and_not_too_long(pipe):
     assert said.startswith(b"plughost mcp: a\\x0ab\\x1b[31mccc")
     assert said.count(b"\n") == 1
     assert len(said) < 2_000
+    lines.close()
 
 
 def test_who_reports_is_not_held_up_by_one_who_does_not_read_and_what_is_dropped_is_counted(pipe):
@@ -68,6 +68,7 @@ def test_who_reports_is_not_held_up_by_one_who_does_not_read_and_what_is_dropped
     dropped = [int(line.split()[2]) for line in said if line.endswith("dropped")]
     assert sum(dropped) >= standard_error.LINES - 1
     assert len(said) - len(dropped) - 1 + sum(dropped) == 2 * standard_error.LINES
+    lines.close()
 
 
 def test_a_reader_that_is_gone_ends_nothing(pipe):
@@ -77,6 +78,7 @@ def test_a_reader_that_is_gone_ends_nothing(pipe):
     for _ in range(3):
         lines.report("x")
         assert lines.flush(PATIENCE_S)
+    lines.close()
 
 
 def test_what_is_logged_is_reported_in_lines_of_ours_and_no_more_afterwards(pipe, monkeypatch):
@@ -103,4 +105,4 @@ def test_standard_error_itself_is_what_is_written_to(capfd):
     lines.report("x")
     assert lines.flush(PATIENCE_S)
     assert capfd.readouterr().err == "plughost mcp: x\n"
-    assert sys.stderr is not None
+    lines.close()

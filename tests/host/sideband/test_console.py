@@ -312,7 +312,7 @@ def test_a_reply_can_be_written_as_json(lab: Lab) -> None:
     assert [item["kind"] for item in made["items"]] == ["text", "image"]
     assert made["state"] == "ready"
     asked = json.loads(json.dumps(desk.run("input('?')").to_dict()))
-    assert asked["items"] == [{"kind": "prompt", "prompt": "?", "request_id": 3}]
+    assert asked["items"] == [{"kind": "prompt", "prompt": "?", "request_id": 3, "secret": False}]
 
 
 def test_another_thread_can_interrupt_what_one_waits_for(lab: Lab) -> None:

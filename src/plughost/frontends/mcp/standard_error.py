@@ -13,7 +13,7 @@ import queue
 import select
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ...messages.quoting import one_line
 
@@ -28,7 +28,7 @@ class StandardError:
 
     def __init__(self, fd: int = 2) -> None:
         self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
-        self._waiting: queue.Queue[bytes | threading.Event] = queue.Queue(LINES)
+        self._waiting: queue.Queue[bytes | threading.Event | None] = queue.Queue(LINES)
         self._dropped = 0
         self._counting = threading.Lock()
         threading.Thread(target=self._run, name="mcp-stderr", daemon=True).start()
@@ -53,10 +53,14 @@ class StandardError:
             return False
         return written.wait(seconds)
 
+    def close(self) -> None:
+        """End, once what waits is written. Whoever does not read that keeps it from its end, and us from nothing."""
+        with suppress(queue.Full):
+            self._waiting.put_nowait(None)
+
     def _run(self) -> None:
         usable = True
-        while True:
-            item = self._waiting.get()
+        while (item := self._waiting.get()) is not None:
             with self._counting:
                 dropped, self._dropped = self._dropped, 0
             if dropped:
@@ -65,6 +69,7 @@ class StandardError:
                 usable = usable and self._written(item)
             else:
                 item.set()
+        os.close(self._fd)
 
     def _written(self, data: bytes) -> bool:
         left = memoryview(data)
@@ -116,3 +121,4 @@ def taken() -> Iterator[StandardError]:
         logging.captureWarnings(False)
         root.removeHandler(handler)
         lines.flush()
+        lines.close()
