@@ -12,8 +12,8 @@ from plughost.conformance import duplex_duties as duties
 from plughost.conformance.canaries import duplex as canaries
 from plughost.conformance.duplex_examination import Examination
 from plughost.conformance.duplex_talk import Patience
-from plughost.conformance.duplex_verdict import Flaw, Skip
 from plughost.conformance.report import Report, Status
+from plughost.conformance.verdict import Flaw, Skip
 from plughost.errors import ManifestError
 from plughost.manifest import duplex_binding, duplex_manifest
 from plughost.manifest.duplex_narrowing import Narrowing

@@ -5,7 +5,7 @@ import pytest
 
 from plughost.frontends.cli.main import COMMANDS
 from plughost.frontends.cli.main import plughost as root
-from tools import pages
+from tools import binding_page, pages
 
 CLI_PAGE = (pages.REFERENCE / "cli.md").read_text(encoding="utf-8")
 
@@ -31,7 +31,7 @@ def test_every_generated_page_is_up_to_date():
 
 def test_a_page_that_was_changed_by_hand_is_stale(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "REFERENCE", tmp_path)
-    (tmp_path / "binding.md").write_text(f"{pages.BEGIN}\n{pages.END}\n")
+    (tmp_path / "binding.md").write_text(f"{binding_page.BEGIN}\n{binding_page.END}\n")
     pages.write()
     assert pages.stale() == []
     page = tmp_path / "states.md"
@@ -40,12 +40,12 @@ def test_a_page_that_was_changed_by_hand_is_stale(tmp_path, monkeypatch):
 
 
 def test_a_binding_key_without_a_meaning_is_refused(monkeypatch):
-    monkeypatch.delitem(pages._MEANINGS, "limits.timeout_s")
+    monkeypatch.delitem(binding_page._MEANINGS, "limits.timeout_s")
     with pytest.raises(SystemExit, match=r"limits\.timeout_s"):
-        pages.binding_page()
+        binding_page.page(pages.REFERENCE / "binding.md")
 
 
 def test_a_meaning_without_a_binding_key_is_refused(monkeypatch):
-    monkeypatch.setitem(pages._MEANINGS, "limits.patience", "how long we bear it")
+    monkeypatch.setitem(binding_page._MEANINGS, "limits.patience", "how long we bear it")
     with pytest.raises(SystemExit, match=r"limits\.patience"):
-        pages.binding_page()
+        binding_page.page(pages.REFERENCE / "binding.md")

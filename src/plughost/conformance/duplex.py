@@ -7,8 +7,8 @@ plugin does not offer is skipped, and so is every axis that needs an answer to i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 
 from ..contracts.duplex.introduction import Introduction
 from ..manifest.duplex_binding import CONTRACT, DuplexBinding
@@ -25,27 +25,14 @@ from .duplex_introducing import manifest
 from .duplex_screen import render
 from .duplex_subject import Subject, of_binding
 from .duplex_talk import Patience
-from .duplex_verdict import Check, Findings, Flaw, Remark, Skip
-from .report import Axis, Report, Status
+from .report import Report
 from .requirements import requirements
+from .topic import NOT_REACHED, Topic, topic
+from .verdict import Findings, Skip, judged
 
 CALL_S = 10.0  # the longest that an answer is waited for: a check is no place for the patience of a host
-NOT_REACHED = "not reached"
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """An axis: its id, what it is about, the clauses that it covers, and how it is checked."""
-
-    id: str
-    about: str
-    clauses: tuple[str, ...]
-    check: Check
-
-
-def _topic(name: str, about: str, clauses: str, check: Check) -> Topic:
-    return Topic(f"duplex:{name}", about, tuple(f"duplex:{each}" for each in clauses.split()), check)
-
+Check = Callable[[Examination], Findings]
+_topic = partial(topic, CONTRACT)
 
 AXES = (
     _topic(
@@ -132,14 +119,12 @@ def examine(found: Examination) -> Report:
     said = requirements(CONTRACT)
     axes = []
     for axis in AXES:
-        status, detail, broken = _judged(findings[axis.id])
-        told = [said[clause].says for clause in broken if clause in said]
-        name = " ".join(told) if told else f"{axis.about}: {', '.join(axis.clauses)}"
-        axes.append(Axis(axis.id, name, status, detail))
+        status, detail, broken = judged(findings[axis.id])
+        axes.append(axis.judged(status, detail, broken, said))
     return Report(CONTRACT, _name(found), tuple(axes))
 
 
-def _findings(found: Examination, axis: Topic) -> Findings:
+def _findings(found: Examination, axis: Topic[Check]) -> Findings:
     if found.subject.process is None:
         return (
             axis.check(found) if axis.id == FIRST else [Skip(f"{NOT_REACHED}: its manifest is not in order")]
@@ -161,18 +146,6 @@ def _from_the_first(found: Examination, id: str) -> Findings:
     if id == "duplex:method-dispatch" and wrong is None:
         return list(found.hello.flaws)
     return []
-
-
-def _judged(findings: Iterable[Flaw | Skip | Remark]) -> tuple[Status, str, list[str]]:
-    """Return the status that *findings* mean, the words beside it, and the clauses that are broken."""
-    flaws = [each for each in findings if isinstance(each, Flaw)]
-    if flaws:
-        detail = "; ".join(f"{flaw.clause}: {flaw.what}" for flaw in flaws)
-        return Status.FAILED, detail, list(dict.fromkeys(flaw.clause for flaw in flaws))
-    skips = [each.reason for each in findings if isinstance(each, Skip)]
-    if skips:
-        return Status.SKIPPED, "; ".join(dict.fromkeys(skips)), []
-    return Status.PASSED, "; ".join(each.text for each in findings if isinstance(each, Remark)), []
 
 
 def _name(found: Examination) -> str:

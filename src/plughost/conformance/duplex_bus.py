@@ -14,7 +14,7 @@ from . import duplex_payload as payloads
 from .duplex_examination import EVENT, RENDER, USUAL_SIZE, Examination
 from .duplex_stub import flaw_of
 from .duplex_talk import Talk
-from .duplex_verdict import Findings, Flaw, Skip
+from .verdict import Findings, Flaw, Skip
 
 PUBLISH, GET, SUBSCRIBE = "host/snapshot/publish", "host/snapshot/get", "host/snapshot/subscribe"
 VERSION, ORPHANS, CHUNKS = "duplex:snapshot:version", "duplex:snapshot:orphans", "duplex:snapshot:chunks"

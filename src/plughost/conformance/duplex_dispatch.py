@@ -12,7 +12,7 @@ from .duplex_frames import notice
 from .duplex_screen import settled
 from .duplex_stub import ACTION
 from .duplex_talk import Answer, Talk
-from .duplex_verdict import Findings, Flaw, Remark, Skip
+from .verdict import Findings, Flaw, Remark, Skip
 
 UNKNOWN, PARAMS, REPLY = "duplex:rpc:unknown-method", "duplex:rpc:params", "duplex:rpc:reply"
 MEMBERS, ORDER = "duplex:rpc:unknown-members", "duplex:order:notifications"

@@ -12,7 +12,7 @@ from . import duplex_payload as payloads
 from . import duplex_stub as stub
 from .duplex_examination import CLI, Examination
 from .duplex_talk import Answer, Talk
-from .duplex_verdict import UNREADABLE, Findings, Flaw, Remark, Skip
+from .verdict import UNREADABLE, Findings, Flaw, Remark, Skip
 
 HANDLED, GUARD = "duplex:capability:handled", "duplex:rpc:own-calls"
 CLI_RESULT, REPLY, UNKNOWN = "duplex:cli:result", "duplex:rpc:reply", "duplex:rpc:unknown-method"

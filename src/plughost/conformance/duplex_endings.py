@@ -18,8 +18,8 @@ from ..messages.quoting import quote
 from ..supervision.states import State
 from .duplex_examination import RENDER, USUAL_SIZE, Examination
 from .duplex_subject import bound
-from .duplex_verdict import UNREADABLE, Findings, Flaw, Skip
 from .probe import KILL
+from .verdict import UNREADABLE, Findings, Flaw, Skip
 
 if TYPE_CHECKING:
     from ..host.duplex.blocking_fleet import BlockingDuplexPlugin

@@ -23,7 +23,7 @@ from .duplex_frames import notice
 from .duplex_probe import USUAL, Hearing
 from .duplex_subject import Subject
 from .duplex_talk import Answer, Patience, Talk
-from .duplex_verdict import UNREADABLE, Flaw, Remark, Skip
+from .verdict import UNREADABLE, Flaw, Remark, Skip
 
 INIT, RENDER, CLI = "plugin/init", "plugin/render", "plugin/cli_dispatch"
 EVENT, KEY, SHUTDOWN = "plugin/handle_event", "plugin/handle_key", "plugin/shutdown"

@@ -11,7 +11,7 @@ from ..messages.jsonrpc import METHOD_NOT_FOUND
 from .duplex_examination import INIT, NOWHERE, Examination
 from .duplex_frames import largest, shown
 from .duplex_talk import Talk
-from .duplex_verdict import UNREADABLE, Findings, Flaw, Remark
+from .verdict import UNREADABLE, Findings, Flaw, Remark
 
 _HEADER = re.compile(rb"[ \t]*content-[a-z]+[ \t]*:", re.IGNORECASE)
 SPLIT, LARGE = "duplex:frame:split", "duplex:frame:large"

@@ -11,7 +11,7 @@ from ..manifest import duplex_manifest, duplex_text
 from ..manifest.duplex_manifest import DuplexManifest
 from ..messages.quoting import quote
 from .duplex_examination import EVENT, KEY, Examination, key
-from .duplex_verdict import UNREADABLE, Findings, Flaw, Skip
+from .verdict import UNREADABLE, Findings, Flaw, Skip
 
 REPLY = "duplex:init:reply"
 TOLD_S = 2.0  # for the answer to init of one that has had its time already

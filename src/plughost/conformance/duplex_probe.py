@@ -122,14 +122,10 @@ class DuplexProbe(Probe):
     def _read(self, channel: Channel) -> int:
         if channel is not Channel.STDOUT:
             return super()._read(channel)
-        if self.process.fileno(channel) < 0:
-            return 0
-        data = self.process.read(channel)
+        data = self._data(channel)
         if data is None:
             return 0
         if not data:
-            self.process.close(channel)
-            self.eof = True
             self._frames.receive_eof()
         self._take(data)
         return len(data)

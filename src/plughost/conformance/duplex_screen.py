@@ -7,7 +7,7 @@ from ..errors import RemoteProtocolError
 from .duplex_examination import RENDER, USUAL_SIZE, Examination
 from .duplex_frames import shown
 from .duplex_talk import Answer, Talk
-from .duplex_verdict import Findings, Flaw, Skip
+from .verdict import Findings, Flaw, Skip
 
 STABLE, SIZE = "duplex:render:stable", "duplex:render:size"
 SIZES = ((80, 24), (1, 1), (10, 5), (0, 0), (500, 200), (80, 24))

@@ -18,7 +18,7 @@ from ..manifest.binding import COMMAND_LINE, Binding, Environment
 from ..manifest.duplex_binding import CONTRACT, DuplexBinding
 from ..manifest.duplex_limits import DuplexLimits
 from ..manifest.duplex_manifest import FILE_NAME, DuplexManifest
-from .duplex_verdict import Flaw
+from .verdict import Flaw
 
 BARE_NAME = "plugin"  # of a plugin that is started by a bare command, before it has said its name
 

@@ -27,8 +27,8 @@ from .duplex_frames import frame, notice, shown
 from .duplex_probe import USUAL as USUAL_HEARING
 from .duplex_probe import DuplexProbe, Hearing
 from .duplex_stub import Serve, answer, usual
-from .duplex_verdict import Flaw
 from .probe import KILL
+from .verdict import Flaw
 
 UNREAD_S = 0.5  # for one that does not answer to go, or to read what is still to be written
 ENDING_S = 2.0  # for a process that has closed its output to be gone

@@ -79,14 +79,8 @@ class FrameProbe(Probe):
     # The plain probe keeps less than a frame; these keep as much as was asked for.
 
     def _read(self, channel: Channel) -> int:
-        if self.process.fileno(channel) < 0:
-            return 0
-        data = self.process.read(channel)
-        if data is None:
-            return 0
+        data = self._data(channel)
         if not data:
-            self.process.close(channel)
-            self.eof = self.eof or channel is Channel.STDOUT
             return 0
         into, room = self._kept(channel)
         into += data[:room]

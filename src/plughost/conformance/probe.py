@@ -122,15 +122,17 @@ class Probe:
         if self.exit is None and self.process.has_exited():
             self._bury()
 
-    def _read(self, channel: Channel) -> int:
-        if self.process.fileno(channel) < 0:
-            return 0
-        data = self.process.read(channel)
-        if data is None:
-            return 0
-        if not data:
+    def _data(self, channel: Channel) -> bytes | None:
+        """Return what is there to be read: None if nothing is, and no bytes at the end, which is noted."""
+        data = self.process.read(channel) if self.process.fileno(channel) >= 0 else None
+        if data == b"":
             self.process.close(channel)
             self.eof = self.eof or channel is Channel.STDOUT
+        return data
+
+    def _read(self, channel: Channel) -> int:
+        data = self._data(channel)
+        if not data:
             return 0
         into = self.stdout if channel is Channel.STDOUT else self.stderr
         into += data[: COLLECT_LIMIT - len(into)]

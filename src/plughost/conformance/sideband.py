@@ -7,7 +7,7 @@ every axis that needs an introduction, or a request that ends, if there is none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 from ..manifest.binding import Binding
 from ..manifest.sideband_binding import CONTRACT, limits_of
@@ -16,32 +16,18 @@ from ..process.local import LocalLauncher
 from . import sideband_requests as requests
 from . import sideband_stopping as stopping
 from . import sideband_surroundings as surroundings
-from .duplex_verdict import UNREADABLE, Findings, Flaw, Remark, Skip
-from .report import Axis, Report, Status
+from .report import Report
 from .requirements import requirements as clauses_of
 from .sideband_beginnings import introduction, lines, robustness
 from .sideband_examination import Check, Examination
 from .sideband_pictures import pictures
 from .sideband_reading import children, reading
 from .sideband_talk import Patience
+from .topic import NOT_REACHED, Topic, topic
+from .verdict import UNREADABLE, Findings, Flaw, Skip, first_of_each, judged
 
 CALL_S = 10.0  # the longest that a request is waited for: a check is no place for the patience of a host
-NOT_REACHED = "not reached"
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """An axis: its id, what it is about, the clauses that it covers, and how it is checked."""
-
-    id: str
-    about: str
-    clauses: tuple[str, ...]
-    check: Check
-
-
-def _topic(name: str, about: str, clauses: str, check: Check) -> Topic:
-    return Topic(f"sideband:{name}", about, tuple(f"sideband:{each}" for each in clauses.split()), check)
-
+_topic = partial(topic, CONTRACT)
 
 AXES = (
     _topic("introduction", "introduction", "transport:descriptors hello:first", introduction),
@@ -108,14 +94,12 @@ def examine(found: Examination) -> Report:
     axes = []
     for axis in AXES:
         heard = [flaw for talk in found.talks for flaw in talk.flaws if flaw.clause in axis.clauses]
-        status, detail, broken = _judged([*findings[axis.id], *heard])
-        told = [said[clause].says for clause in broken if clause in said]
-        name = " ".join(told) if told else f"{axis.about}: {', '.join(axis.clauses)}"
-        axes.append(Axis(axis.id, name, status, detail))
+        status, detail, broken = judged(first_of_each([*findings[axis.id], *heard]))
+        axes.append(axis.judged(status, detail, broken, said))
     return Report(CONTRACT, found.binding.name or "worker", tuple(axes))
 
 
-def _findings(found: Examination, axis: Topic) -> Findings:
+def _findings(found: Examination, axis: Topic[Check]) -> Findings:
     if found.backend is None and axis.id != FIRST:
         return [Skip(f"{NOT_REACHED}: it does not introduce itself")]
     if axis.id not in WITHOUT_CODE:
@@ -128,18 +112,3 @@ def _findings(found: Examination, axis: Topic) -> Findings:
     unreadable = any(flaw.clause in ABOUT_LINES for talk in found.talks[before:] for flaw in talk.flaws)
     is_broken = any(isinstance(each, Flaw) for each in findings)
     return [UNREADABLE] if unreadable and is_broken else findings
-
-
-def _judged(findings: Findings) -> tuple[Status, str, list[str]]:
-    """Return the status that *findings* mean, the words beside it, and the clauses that are broken."""
-    flaws = {
-        each.clause: each for each in reversed(findings) if isinstance(each, Flaw)
-    }  # the first of each clause
-    if flaws:
-        ordered = list(reversed(flaws.values()))
-        detail = "; ".join(f"{flaw.clause}: {flaw.what}" for flaw in ordered)
-        return Status.FAILED, detail, [flaw.clause for flaw in ordered]
-    skips = [each.reason for each in findings if isinstance(each, Skip)]
-    if skips:
-        return Status.SKIPPED, "; ".join(dict.fromkeys(skips)), []
-    return Status.PASSED, "; ".join(each.text for each in findings if isinstance(each, Remark)), []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from .duplex_verdict import Findings, Flaw, Remark
 from .probe import Probe
 from .sideband_examination import Examination, answers
+from .verdict import Findings, Flaw, Remark
 
 UNKNOWN = {"a message of another name": b'{"type": "plughost_future", "text": "x", "request_id": 1}\n'}
 LATER = b', "plughost_future": {"members": ["that", "nobody", "knows"], "yet": null}'

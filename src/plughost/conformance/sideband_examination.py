@@ -14,8 +14,8 @@ from ..manifest.binding import Binding
 from ..manifest.sideband_snippets import Snippets
 from ..process.launcher import Launcher
 from . import sideband_languages as languages
-from .duplex_verdict import Findings, Flaw, Skip
 from .sideband_talk import Patience, Talk
+from .verdict import Findings, Flaw, Skip
 
 Check = Callable[["Examination"], Findings]
 

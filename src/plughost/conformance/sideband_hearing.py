@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 from ..contracts.sideband import messages as wire
 from ..messages.quoting import quote
 from ..process.stderr import printable
-from .duplex_verdict import Flaw
 from .sideband_probe import SidebandProbe
+from .verdict import Flaw
 
 SEPARATOR = b"\x1e"
 SHOWN = 120  # characters of what came

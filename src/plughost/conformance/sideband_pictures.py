@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 from ..contracts.sideband.messages import PlotImage, ReadlineStart
-from .duplex_verdict import Findings, Flaw, Remark, Skip
 from .sideband_examination import Examination, unended
 from .sideband_hearing import Asked
 from .sideband_talk import Talk
+from .verdict import Findings, Flaw, Remark, Skip
 
 
 def pictures(found: Examination) -> Findings:

@@ -72,15 +72,11 @@ class SidebandProbe(Probe):
             self._bury()
 
     def _read(self, channel: Channel) -> int:
-        if self.process.fileno(channel) < 0:
-            return 0
-        data = self.process.read(channel)
+        data = self._data(channel)
         if data is None:
             return 0
-        if not data:
-            self.process.close(channel)
-            self.eof = self.eof or channel is Channel.STDOUT
-            self.is_silent = self.is_silent or channel is Channel.CONTROL_IN
+        if not data and channel is Channel.CONTROL_IN:
+            self.is_silent = True
         if channel is Channel.CONTROL_IN:
             self._hear(data)
         elif data:

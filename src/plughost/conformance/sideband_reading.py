@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .duplex_verdict import Findings, Flaw, Remark
 from .sideband_examination import Examination, state_survives, unended
+from .verdict import Findings, Flaw, Remark
 
 
 def reading(found: Examination) -> Findings:

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from ..contracts.base import Channel
-from .duplex_verdict import Findings, Flaw, Skip
 from .sideband_examination import Examination, state_survives, unended
+from .verdict import Findings, Flaw, Skip
 
 MANY = 300  # requests, one after the other
 LARGE = 1_048_576  # characters of one request

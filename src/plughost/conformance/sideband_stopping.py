@@ -7,9 +7,9 @@ from collections.abc import Callable
 from msgspec import UNSET
 
 from ..contracts.base import Channel
-from .duplex_verdict import Findings, Flaw
 from .sideband_examination import Examination, answers, state_survives, unended
 from .sideband_talk import Talk
+from .verdict import Findings, Flaw
 
 EXIT_STATUS = 3  # of the snippet `exit`
 

@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 from ..contracts.base import Channel
-from .duplex_verdict import Findings, Flaw, Remark, Skip
 from .sideband_examination import Examination, unended
 from .sideband_requests import FLOOD
 from .sideband_talk import Talk
+from .verdict import Findings, Flaw, Remark, Skip
 
 VARIABLES = "MCP_CONSOLE_IPC_"
 RAW = bytes(range(1, 256)).replace(b"\x1e", b"") + b"\0\xff\xfe\r\n\xc3"  # what no text is made of
