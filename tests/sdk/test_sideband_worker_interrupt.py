@@ -5,6 +5,8 @@ import random
 import signal
 
 import pytest
+from plughost_sdk.sideband_worker.interrupt import Interrupts
+from plughost_sdk.sideband_worker.request import Request
 
 from tests.sdk.sideband_wire import Worker
 
@@ -333,3 +335,36 @@ def test_at_random_instants_of_a_cell_that_awaits_it_loses_nothing_either(worker
 @pytest.mark.timeout(900)
 def test_at_thousands_of_random_instants_it_loses_nothing_and_mixes_nothing(worker):
     storm(worker, 5_000)
+
+
+OWN = "import signal\ncalls = []\nsignal.signal(signal.SIGINT, lambda *_: calls.append(1))\n"
+
+
+def test_a_handler_of_the_users_own_that_was_faster_than_the_message_has_had_it(worker):
+    number = worker.send(OWN + "print('here', flush=True)\nwhile not calls: time.sleep(0.01)")
+    worker.printed("here")
+    os.kill(worker.process.pid, signal.SIGINT)
+    worker.finish()
+    worker.interrupt(signalled=False, request_id=number)
+    assert worker.message("interrupted")["outcome"] == "delivered"
+
+
+def test_a_signal_that_found_the_users_handler_gone_was_idle():
+    kept = signal.getsignal(signal.SIGINT)
+    interrupts = Interrupts()
+    try:
+        request = interrupts.request = Request(1, None, "")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        interrupts.finish(request)
+        interrupts.install()
+        with pytest.raises(KeyboardInterrupt):  # this is user code, to it
+            signal.raise_signal(signal.SIGINT)
+        assert not interrupts.announce(request, signalled=True)
+    finally:
+        signal.signal(signal.SIGINT, kept)
+
+
+def test_an_interrupt_without_a_number_finds_nothing_once_a_request_is_over(worker):
+    worker.run(OWN)
+    worker.interrupt(signalled=False)
+    assert worker.message("interrupted") == {"type": "interrupted", "outcome": "idle"}

@@ -74,7 +74,8 @@ class Control:
         request = self._find(number)
         if request is not None and not request.over:
             request.discard()
-        outcome = "delivered" if self._interrupts.announce(request) else "idle"
+        reached = self._interrupts.announce(request, signalled=number is not None)
+        outcome = "delivered" if reached else "idle"
         told: dict[str, Any] = {"type": "interrupted", "outcome": outcome}
         if number is not None:
             told["request_id"] = number

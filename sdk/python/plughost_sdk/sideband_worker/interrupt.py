@@ -79,8 +79,11 @@ class Interrupts:
         knocked, self._knocked = self._knocked, False
         request = self.request
         if request is None or request.over:
-            if not knocked and reaches_user_code(frame):  # exit handlers
-                raise KeyboardInterrupt
+            if not knocked:
+                if request is not None:
+                    request.late = True
+                if reaches_user_code(frame):  # exit handlers
+                    raise KeyboardInterrupt
         elif knocked:
             if self._is_due(request) and reaches_user_code(frame):
                 self._raise(request, announced=not request.deferred)
@@ -99,12 +102,16 @@ class Interrupts:
 
     def finish(self, request: Request) -> None:
         """*request* is over: no knock that is meant for it comes any more."""
+        request.private = getsignal(SIGINT) != self.handle
         with self._lock:
             request.over = True
             self._knocked = False
 
-    def announce(self, request: Request | None) -> bool:
-        """Tell whether an interrupt that the host has announced reaches *request*. Called by the control thread."""
+    def announce(self, request: Request | None, *, signalled: bool) -> bool:
+        """Tell whether an interrupt that the host has announced reaches *request*. Called by the control thread.
+
+        *signalled* says that the host believes that the request runs: then it sends a signal too.
+        """
         if request is None:
             return False
         request.asked += 1
@@ -112,7 +119,16 @@ class Interrupts:
             return True  # the signal was faster than the message
         if not request.over:
             self._see_to(request)
-        return not request.over
+            return True
+        return signalled and request.private and self._was_private(request)
+
+    def _was_private(self, request: Request) -> bool:
+        """Tell whether a handler of user code's own has had the signal: it has not if the signal comes only now."""
+        for _ in range(round(SIGNAL_WAIT_S / KNOCK_S)):
+            if request.late:
+                return False
+            sleep(KNOCK_S)
+        return not request.late
 
     def leave(self) -> None:
         """Tell user code, if any runs, that the session is ending. Called by the control thread."""

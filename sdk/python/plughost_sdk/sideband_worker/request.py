@@ -27,6 +27,8 @@ class Request:
         self.raised = 0  # those that user code has felt
         self.excused = 0  # those of the latter whose signal may still come, and is to do nothing
         self.deferred = False  # a signal came while our own code ran
+        self.private = False  # it has ended with a handler of its own in place, which tells us nothing
+        self.late = False  # a signal came when it was over
         self.watched = False  # a thread sees to it that user code feels what it is owed
 
     def tagged(self, **members: Value) -> dict[str, Value]:
