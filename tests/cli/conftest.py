@@ -42,7 +42,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
             text=True,
             cwd=cwd or tmp_path,
             env={**os.environ, **(env or {})},
-            timeout=50,
+            timeout=250,
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.cli.conftest import PLUGHOST
 
-PATIENCE_S = 50.0  # for what must come; longer, and it never will
+PATIENCE_S = 200.0  # for what must come; longer, and it never will
 CTRL_C, CTRL_D, UP = b"\x03", b"\x04", b"\x1b[A"
 # What it is started by makes the terminal its own: only so are keys such as Ctrl-C signals.
 _OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"

@@ -185,7 +185,7 @@ def test_new_writes_a_plugin_that_passes_check_and_its_own_tests(run: Run, tmp_p
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "my-tool"],
         cwd=tmp_path,
         capture_output=True,
-        timeout=50,
+        timeout=250,
         check=False,
     )
     assert tested.returncode == 0, tested.stdout
@@ -307,7 +307,7 @@ def test_streams_that_are_closed_or_full_are_no_traceback(redirect: str, status:
         "{}", "-" if redirect == "<&-" else '\'{"name": "Ada"}\''
     )
     done = subprocess.run(
-        ["bash", "-c", f"{command} {redirect}"], capture_output=True, text=True, timeout=50, check=False
+        ["bash", "-c", f"{command} {redirect}"], capture_output=True, text=True, timeout=250, check=False
     )
     assert "Traceback" not in done.stderr
     assert done.returncode in (status, 0 if redirect == "| true" else status)
@@ -327,5 +327,5 @@ def test_a_plugins_words_cannot_forge_a_line_or_colour_of_ours(run: Run, tmp_pat
 
 def test_a_reader_that_goes_away_is_no_traceback(greeter: Path) -> None:
     command = f"{sys.executable} -m plughost explain | head -c 1 >/dev/null"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=250, check=False)
     assert "Traceback" not in done.stderr

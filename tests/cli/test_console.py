@@ -187,7 +187,7 @@ def test_whoever_ends_us_finds_nothing_left(tmp_path: Path, end: signal.Signals)
         gate.read_bytes()  # it has begun
         assert len(list((tmp_path / "temporary").iterdir())) == 1
         process.send_signal(end)
-        process.wait(timeout=50)
+        process.wait(timeout=250)
     assert process.returncode == -end
     assert list((tmp_path / "temporary").iterdir()) == []
 
@@ -225,7 +225,7 @@ def test_a_slow_reader_gets_all_of_the_output_or_a_status_that_says_no(
         stderr=subprocess.PIPE,
     ) as process:
         gate.read_bytes()  # all of it is printed, and nobody has read any of it
-        stdout, stderr = process.communicate(timeout=50)
+        stdout, stderr = process.communicate(timeout=250)
     assert process.returncode == status
     expected = hashlib.sha256()
     for number in range(LINES):
@@ -248,7 +248,7 @@ def test_ctrl_c_stops_a_script_and_its_object_is_printed_still(tmp_path: Path) -
     ) as process:
         gate.read_bytes()  # it has begun
         process.send_signal(signal.SIGINT)
-        stdout, _ = process.communicate(timeout=50)
+        stdout, _ = process.communicate(timeout=250)
     assert process.returncode == 130
     reply = json.loads(stdout)
     assert (reply["ok"], reply["problem"]) == (False, "interrupted")

@@ -36,7 +36,7 @@ def test_its_program_runs_by_itself_too(run: Run, tmp_path: Path) -> None:
     assert run("new", "duplex", "my-counter").status == 0
     program = tmp_path / "my-counter/my-counter"
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run([program], input=b"", capture_output=True, timeout=50, env={"PATH": path})
+    done = subprocess.run([program], input=b"", capture_output=True, timeout=250, env={"PATH": path})
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -51,7 +51,7 @@ def test_it_passes_check_and_its_own_tests(name: str, run: Run, tmp_path: Path) 
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", name],
         cwd=tmp_path,
         capture_output=True,
-        timeout=50,
+        timeout=250,
         check=False,
     )
     assert tested.returncode == 0, tested.stdout

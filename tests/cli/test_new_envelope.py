@@ -37,7 +37,7 @@ def test_its_own_tests_pass(name: str, where: str, run: Run, tmp_path: Path) -> 
         [sys.executable, *pytest_words, name if where == "outside" else "."],
         cwd=tmp_path if where == "outside" else tmp_path / name,
         capture_output=True,
-        timeout=50,
+        timeout=250,
         check=False,
     )
     assert tested.returncode == 0, tested.stdout

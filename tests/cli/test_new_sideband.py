@@ -52,7 +52,7 @@ def test_started_by_hand_it_says_what_it_needs(run: Run, tmp_path: Path) -> None
         [sys.executable, "my-language/my_language.py"],
         cwd=tmp_path,
         capture_output=True,
-        timeout=50,
+        timeout=250,
         input=b"",
     )
     assert done.returncode == 1

@@ -156,7 +156,7 @@ class Terminal:
     def end(self) -> None:
         if self._process.poll() is None:
             self._process.kill()
-            self._process.wait(timeout=50)
+            self._process.wait(timeout=250)
 
     def status(self) -> int:
         """Read to the end, and return the exit status."""
@@ -166,7 +166,7 @@ class Terminal:
         except OSError:  # how Linux says that the other side has gone
             pass
         os.close(self._end)
-        return self._process.wait(timeout=50)
+        return self._process.wait(timeout=250)
 
 
 @pytest.fixture

@@ -263,7 +263,7 @@ class Session:
     def expect(self, text: str) -> None:
         """Read until *text* has come, at most 20 seconds for each piece of it."""
         while text not in self.seen:
-            assert select.select([self.master], [], [], 20)[0], self.seen
+            assert select.select([self.master], [], [], 200)[0], self.seen
             try:
                 self.seen += os.read(self.master, 65_536).decode()
             except OSError:  # how a terminal tells that nobody is left at its other side
@@ -276,7 +276,7 @@ class Session:
     def end(self) -> int:
         assert self.process.stdout is not None
         try:
-            self.process.communicate(timeout=30)
+            self.process.communicate(timeout=250)
         finally:
             self.process.kill()
             self.process.wait()

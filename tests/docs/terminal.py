@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-LIMIT_S = 60
+LIMIT_S = 250
 ELLIPSIS = "…"
 
 _VARIABLE = (

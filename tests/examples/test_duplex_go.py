@@ -524,7 +524,7 @@ def test_a_card_that_is_done_is_told_to_an_action_of_the_host() -> None:
         fleet = host.fleet(FOLDER, config=config, actions={"notify.send": hear})
         fleet.cli("board", ["add", "milk"])
         fleet.cli("board", ["move", "1", "done"])
-        assert told.wait(50)
+        assert told.wait(200)
         assert titles == [b"milk"]
 
 

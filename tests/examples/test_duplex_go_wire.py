@@ -111,7 +111,7 @@ def test_a_length_over_16_mib_ends_it_at_once(size: int) -> None:
     with Talk(PROGRAM) as board:
         board.send(b"Content-Length: %d\r\n\r\n" % size)  # and the input stays open
         assert board.receive() is None
-        assert board.process.wait(50) == 1
+        assert board.process.wait(200) == 1
 
 
 def test_an_answer_at_the_size_of_a_screen_of_65535_cells_each_way_fits_a_frame(board: Talk) -> None:
@@ -125,7 +125,7 @@ def test_a_host_that_does_not_read_ends_it() -> None:
         assert board.process.stdout is not None
         board.process.stdout.close()
         board.send(SMALL)
-        assert board.process.wait(50) == 1
+        assert board.process.wait(200) == 1
 
 
 # Messages
@@ -348,7 +348,7 @@ def test_the_end_of_its_input_is_enough_even_while_it_waits_for_an_answer() -> N
         assert message["method"] == "host/snapshot/subscribe"
         assert board.process.stdin is not None
         board.process.stdin.close()
-        assert board.process.wait(50) == 0
+        assert board.process.wait(200) == 0
 
 
 def test_what_was_asked_before_the_end_is_answered() -> None:

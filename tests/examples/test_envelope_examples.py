@@ -49,7 +49,7 @@ def run(name: str, root: Path, *files: str, mode: tuple[str, ...] = (), **reques
         input=frame + "\n",
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=250,
         cwd=root,
     )
     log = [json.loads(line) for line in done.stderr.splitlines()]
@@ -59,7 +59,7 @@ def run(name: str, root: Path, *files: str, mode: tuple[str, ...] = (), **reques
 @pytest.fixture
 def sample(tmp_path: Path) -> Path:
     root = tmp_path / "sample-run"
-    subprocess.run([sys.executable, EXAMPLES / "make_sample.py", root], check=True, timeout=50)
+    subprocess.run([sys.executable, EXAMPLES / "make_sample.py", root], check=True, timeout=250)
     return root
 
 
@@ -116,7 +116,7 @@ def test_the_readme_is_left_to_the_host(name: str, sample: Path) -> None:
 def test_a_sample_is_only_made_where_nothing_is_lost(sample: Path) -> None:
     before = contents(sample)
     again = subprocess.run(
-        [sys.executable, EXAMPLES / "make_sample.py", sample], capture_output=True, timeout=50
+        [sys.executable, EXAMPLES / "make_sample.py", sample], capture_output=True, timeout=250
     )
     assert again.returncode != 0
     assert contents(sample) == before
@@ -350,7 +350,7 @@ def test_a_request_that_is_not_understood_is_answered_only_in_the_log(
     context = request_.get("context", {})
     frame = json.dumps({"context": context, **request_})
     command = ["node", str(EXAMPLES / "tidy-node" / "tidy.js")]
-    done = subprocess.run(command, input=frame, capture_output=True, text=True, timeout=50, cwd=tmp_path)
+    done = subprocess.run(command, input=frame, capture_output=True, text=True, timeout=250, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     assert json.loads(done.stderr)["level"] == "ERROR"
 

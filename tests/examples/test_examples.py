@@ -52,10 +52,10 @@ def test_an_example_greets_and_adds_like_its_neighbours(name: str, built: Path) 
     odd = 'Ä "quoted" \\ back\n\t\x01 😀 \u2028'
     with blocking.Host() as host:
         plugin = host.add(built / name)
-        assert plugin.call("greet", {"name": odd}, timeout=30) == {"text": f"Hello {odd}"}
-        assert plugin.call("add", {"numbers": [1, 2, 39]}, timeout=30) == {"sum": 42}
+        assert plugin.call("greet", {"name": odd}, timeout=250) == {"text": f"Hello {odd}"}
+        assert plugin.call("add", {"numbers": [1, 2, 39]}, timeout=250) == {"sum": 42}
         with pytest.raises(RemoteError) as caught:
-            plugin.call("greet", {}, timeout=30)
+            plugin.call("greet", {}, timeout=250)
         assert caught.value.code == "invalid_input"
 
 

@@ -120,7 +120,7 @@ def converse(example: str, frames: bytes, env: dict[str, str]) -> list[bytes]:
         [sys.executable, "provider.py"],
         input=frames,
         capture_output=True,
-        timeout=50,
+        timeout=250,
         cwd=EXAMPLES / example,
         env={**os.environ, **env},
     )
@@ -142,7 +142,7 @@ def test_the_handshake_waits_neither_for_protobuf_nor_for_yaml(example: str) -> 
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=250,
         cwd=EXAMPLES / example,
         check=True,
     )

@@ -78,7 +78,7 @@ def test_the_application_shows_every_reply_and_keeps_the_figure(tmp_path: Path) 
 
 def test_the_application_says_how_it_is_used(tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, str(EXAMPLES / "analyse.py")], capture_output=True, timeout=60, check=False
+        [sys.executable, str(EXAMPLES / "analyse.py")], capture_output=True, timeout=250, check=False
     )
     assert ran.returncode == 1
     assert b"analyse.py OUT" in ran.stderr

@@ -71,7 +71,7 @@ def test_a_killed_holder_holds_nothing(root):
         assert child.stdout.readline() == "held\n"
         assert_taken(root)
         child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        child.wait(200)
         with TreeLock(root):
             pass
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 def killed(out, what, halfway=0):
     """Return what was found after a kill before each call in turn, and at last after none."""
     command = [sys.executable, "-m", "tests.fragments.runs", str(out), what, str(halfway)]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=False)
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False)
     assert found.returncode == 0, found.stderr
     reports = [json.loads(line) for line in found.stdout.splitlines()]
     for report in reports:

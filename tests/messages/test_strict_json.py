@@ -252,7 +252,7 @@ IN_A_THREAD = (
 def test_no_depth_kills_the_process_whatever_its_stack_and_recursion_limit(how):
     program = DEEP + how + "sys.exit(0 if finished and len(refused) == 30 else 1)"
     child = subprocess.run(
-        [sys.executable, "-I", "-c", program], capture_output=True, timeout=60, check=False
+        [sys.executable, "-I", "-c", program], capture_output=True, timeout=250, check=False
     )
     assert (child.returncode, child.stderr) == (0, b"")
 

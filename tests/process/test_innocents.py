@@ -108,7 +108,7 @@ def test_parent_and_forked_child_do_not_touch_each_others_plugins(how: str) -> N
         [sys.executable, "-W", "ignore", "-c", FORKING, hostile, how],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 0, done.stderr

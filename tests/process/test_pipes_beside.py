@@ -23,7 +23,7 @@ WORKER = """
 import os, sys
 read, write = (int(os.environ[f"MCP_CONSOLE_IPC_{way}_FD"]) for way in ("READ", "WRITE"))
 """
-PATIENCE_S = 20.0
+PATIENCE_S = 200.0
 
 
 class Recorder:

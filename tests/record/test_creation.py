@@ -305,7 +305,7 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path):
 def test_writers_at_the_same_time_lose_nothing(path, record):
     writers = [child(APPEND_MANY, path, f"w{at}", ENTRIES_EACH) for at in range(WRITERS)]
     for writer in writers:
-        writer.communicate(timeout=50)
+        writer.communicate(timeout=250)
         assert writer.returncode == 0
     assert sorted(ids(path)) == sorted(
         f"w{at}-{each}" for at in range(WRITERS) for each in range(ENTRIES_EACH)
@@ -319,7 +319,7 @@ def test_a_lock_that_another_program_holds_is_waited_for_only_so_long(path, reco
             Record(path, lock_timeout_s=0.05).append([entry("a")])
         assert caught.value.path == f"{path}.lock"
         assert not path.exists()
-        holder.communicate(timeout=30)
+        holder.communicate(timeout=250)
     record.append([entry("a")])
     assert ids(path) == ["a"]
 
@@ -329,7 +329,7 @@ def test_a_writer_keeps_other_lockers_out_while_it_writes(path, record, monkeypa
 
     def try_lock(fd):
         probe = child(HOLD_LOCK, f"{path}.lock", stderr=subprocess.DEVNULL)
-        refused.append("held" not in probe.communicate(timeout=30)[0])
+        refused.append("held" not in probe.communicate(timeout=250)[0])
 
     monkeypatch.setattr(creation.os, "fsync", try_lock)
     record.append([entry("a")])
@@ -381,7 +381,7 @@ def test_a_writer_killed_before_the_rename_leaves_the_old_record_and_what_it_lef
         "creation.os.replace = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n" + APPEND_MANY
     )
     with child(program, path, "dead", 1) as writer:
-        assert writer.wait(timeout=30) == -signal.SIGKILL
+        assert writer.wait(timeout=250) == -signal.SIGKILL
     assert ids(path) == ["a"]
     assert [each for each in path.parent.iterdir() if each.name.endswith(creation.LEFTOVER)]
     record.append([entry("b")])

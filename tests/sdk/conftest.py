@@ -73,7 +73,7 @@ def run_child():
         command = [sys.executable, "-I", "-S", "-c", program]
         stdin = {} if "stdin" in how else {"input": wire}
         return subprocess.run(
-            command, capture_output=True, env=environment, timeout=60, check=False, **stdin, **how
+            command, capture_output=True, env=environment, timeout=250, check=False, **stdin, **how
         )
 
     return run

@@ -134,7 +134,7 @@ class Pipes:
             os.close(self.write)
             while self.receive() is not None:
                 pass
-            self._thread.join(timeout=30)
+            self._thread.join(timeout=250)
             os.close(self.read)
             self.read = -1
         return self.status

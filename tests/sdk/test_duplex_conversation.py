@@ -213,7 +213,7 @@ def test_two_full_pipes_do_not_lock_up_if_another_thread_is_writing():
     def usage(argv):
         thread = threading.Thread(target=plugin.host.snapshot.publish, args=("thread", bytes(size)))
         thread.start()
-        is_writing.wait(timeout=30)
+        is_writing.wait(timeout=250)
         plugin.host.snapshot.publish("handler", b"")
         thread.join()
 

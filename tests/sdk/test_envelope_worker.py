@@ -65,7 +65,7 @@ def start(tmp_path, root):
             [*(command or [sys.executable, "-I", str(WORKER), str(package)]), *mode],
             input=given,
             capture_output=True,
-            timeout=30,
+            timeout=250,
             check=False,
             cwd=root,
             env={"PATH": os.defpath} if env is None else env,
@@ -454,7 +454,7 @@ def test_started_in_a_terminal_it_says_what_it_is_and_exits_with_2(command, said
     ours, theirs = pty.openpty()
     try:
         child = subprocess.run(
-            [sys.executable, "-I", *command], stdin=theirs, capture_output=True, timeout=30, check=False
+            [sys.executable, "-I", *command], stdin=theirs, capture_output=True, timeout=250, check=False
         )
     finally:
         os.close(ours)

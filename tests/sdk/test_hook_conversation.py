@@ -375,7 +375,7 @@ def start(body="yield hook.fragment('a', request.target)", before="", *, isolate
 def run(*arguments, wire=HELLO + GENERATE, **how):
     """Return a child's status, its frames and its stderr, having sent *wire*."""
     with start(*arguments, **how) as child:
-        out, err = child.communicate(wire, timeout=60)
+        out, err = child.communicate(wire, timeout=250)
     return child.returncode, frames_of(out), err.decode()
 
 
@@ -392,7 +392,7 @@ def test_a_real_process_answers_one_request_after_the_other_and_ends_with_its_in
         for target in ("github", "circleci", ""):
             reply = exchange(child, frame(m.GenerateRequest(target=target)))
             assert m.GenerateResult.FromString(reply).fragments[0].content == target
-        assert child.communicate(timeout=60) == (b"", b"")
+        assert child.communicate(timeout=250) == (b"", b"")
     assert child.returncode == EXIT_OK
 
 
@@ -400,7 +400,7 @@ def test_a_real_process_takes_its_input_byte_by_byte():
     with start() as child:
         for byte in HELLO + GENERATE:
             os.write(child.stdin.fileno(), bytes([byte]))
-        out, _ = child.communicate(timeout=60)
+        out, _ = child.communicate(timeout=250)
     assert child.returncode == EXIT_OK
     assert m.GenerateResult.FromString(frames_of(out)[1]).fragments[0].content == "github"
 
@@ -446,7 +446,7 @@ def test_a_host_that_is_gone_is_noticed_with_one_line_on_stderr(answered):
         for wire in wires[:answered]:
             assert exchange(child, wire)
         child.stdout.close()
-        _, err = child.communicate(wires[answered], timeout=60)
+        _, err = child.communicate(wires[answered], timeout=250)
     assert child.returncode == EXIT_FAILED
     assert err.count(b"\n") == 1
 
@@ -455,7 +455,7 @@ def test_started_by_hand_it_says_what_it_is_and_that_it_is_not_run_so():
     terminal, theirs = pty.openpty()
     try:
         with start(stdin=theirs) as child:
-            out, err = child.communicate(timeout=60)
+            out, err = child.communicate(timeout=250)
     finally:
         os.close(terminal)
         os.close(theirs)
@@ -512,5 +512,5 @@ def test_protobuf_is_loaded_before_the_first_request_comes():
         before="import atexit; atexit.register(lambda: print('google.protobuf' in sys.modules))"
     ) as child:
         assert exchange(child, HELLO)
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=250)
     assert err == b"True\n"

@@ -395,7 +395,7 @@ def test_the_messages_load_from_a_zip(tmp_path, monkeypatch):
 def test_the_import_brings_in_no_descriptor_classes_and_no_resources():
     code = "import sys; from plughost_sdk import hook_messages; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=250, check=True
     )
     heavy = {
         "google.protobuf.descriptor_pb2",

@@ -91,7 +91,7 @@ def test_without_the_sideband_it_says_so_and_fails(variables):
         env={"PATH": os.defpath, **variables},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=55,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 2

@@ -61,7 +61,7 @@ def test_without_a_sideband_it_says_so_and_does_not_start(read, write):
         env=environment,
         capture_output=True,
         stdin=subprocess.DEVNULL,
-        timeout=50,
+        timeout=250,
     )
     assert done.returncode == 1
     assert b"MCP_CONSOLE_IPC_" in done.stderr
@@ -76,7 +76,7 @@ def test_the_pipes_of_windows_are_refused_with_a_word_about_them(named):
         env=environment,
         capture_output=True,
         stdin=subprocess.DEVNULL,
-        timeout=50,
+        timeout=250,
     )
     assert done.returncode == 1
     assert f"MCP_CONSOLE_IPC_PIPE_{named[0]} names a pipe of Windows".encode() in done.stderr
@@ -114,7 +114,7 @@ session.Session().run()
 
 
 def modules(code):
-    done = subprocess.run([PYTHON, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=50)
+    done = subprocess.run([PYTHON, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=250)
     return done.stdout.decode().split()
 
 

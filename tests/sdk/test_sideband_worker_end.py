@@ -88,7 +88,7 @@ def test_exit_handlers_run_also_where_a_thread_never_ends_or_another_handler_fai
         "threading.Thread(target=time.sleep, args=[1000]).start()\n"
         f"departure.depart(in_haste={in_haste})\nos._exit(7)"
     )
-    done = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, timeout=50)
+    done = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, timeout=250)
     assert (done.returncode, done.stdout) == (7, "first\n")
     assert "ZeroDivisionError" in done.stderr
 

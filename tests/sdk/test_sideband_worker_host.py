@@ -15,7 +15,7 @@ from tests.sdk.test_sideband_worker_pictures import needs_matplotlib
 requirement = pytest.mark.requirement
 pytestmark = pytest.mark.thin(3, "sideband-worker-host")
 
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0
 PAINT = (
     "import os, subprocess, sys, threading\n"
     "class P:\n"

@@ -139,7 +139,7 @@ def test_a_file_named_like_a_module_is_not_run_unasked(shadowed):
 
 def test_user_code_finds_the_file_as_in_any_python(shadowed):
     plain = [PYTHON, "-c", "import sys; print(*sys.modules)"]
-    always = subprocess.run(plain, capture_output=True, text=True, timeout=50).stdout.split()
+    always = subprocess.run(plain, capture_output=True, text=True, timeout=250).stdout.split()
     for name in sorted(
         set(SHADOWS) - set(always)
     ):  # what any Python has loaded here when it starts is not found again

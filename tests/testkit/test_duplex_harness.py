@@ -58,7 +58,7 @@ def gate() -> Iterator[threading.Event]:
     event.set()
     for thread in threading.enumerate():
         if thread.name == "plugin probe":
-            thread.join(10)
+            thread.join(200)
 
 
 def outcome(call: Callable[[], Any]) -> str:
@@ -512,7 +512,7 @@ def test_a_plugin_that_hangs_fails_the_test_and_says_where(
     method: str, plugin: duplex.Plugin, gate: threading.Event
 ) -> None:
     def hang_here(*_: Any) -> None:
-        gate.wait(30)
+        gate.wait(200)
 
     getattr(plugin, method)(hang_here)
 
@@ -528,7 +528,7 @@ def test_a_plugin_that_hangs_fails_the_test_and_says_where(
 def test_a_plugin_that_hangs_and_reads_nothing_fails_the_test(
     plugin: duplex.Plugin, gate: threading.Event
 ) -> None:
-    plugin.on_key(lambda screen, key: gate.wait(30))
+    plugin.on_key(lambda screen, key: gate.wait(200))
 
     def run() -> None:
         with DuplexHarness(plugin, timeout_s=SHORT_S) as harness:

@@ -37,7 +37,7 @@ def words(pilot: Running, name: str) -> str:
 
 
 async def until(pilot: Running, condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(200):
         while not condition():
             await pilot.pause()
 

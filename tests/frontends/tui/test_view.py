@@ -29,7 +29,7 @@ async def running(plugin: FakePlugin) -> AsyncIterator[View]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(200):
         while not condition():  # noqa: ASYNC110 - plain values, which wake nobody
             await asyncio.sleep(0.001)
 
@@ -176,7 +176,7 @@ async def test_it_ends_with_the_host() -> None:
     plugin.error = HostClosed("closed")
     view = View(plugin, "fake-screen")
     view.show(5, 3)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(200):
         await view.run()
 
 

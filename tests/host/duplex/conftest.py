@@ -19,7 +19,7 @@ def lab(tmp_path: Path, leak_check: None) -> Iterator[Lab]:
     yield made
     made.close()
     for thread in set(threading.enumerate()) - before:  # what it did elsewhere ends by itself
-        thread.join(10)
+        thread.join(200)
         assert not thread.is_alive(), thread.name
     assert not [pid for pid in made.spawned() if is_alive(pid)]
 

@@ -194,7 +194,7 @@ def test_one_of_the_hosts_own_that_is_too_slow_is_a_timeout_and_answered_once(bo
     release = threading.Event()
 
     def own(payload: bytes) -> bytes:
-        release.wait(10)
+        release.wait(200)
         return b"late"
 
     both.fleet(actions={"own": own})

@@ -85,7 +85,7 @@ def test_eager_plugins_that_crash_all_the_time_do_not_hold_up_the_end(both: Lab)
 def test_what_waits_for_a_disk_does_not_hold_up_the_end(both: Lab) -> None:
     release = threading.Event()
     both.plugin()
-    both.fleet(actions={"own": lambda payload: bytes(release.wait(20))})
+    both.fleet(actions={"own": lambda payload: bytes(release.wait(200))})
     ask = {"method": "host/action/invoke", "params": {"action": "own", "payload": ""}}
     begun = both.begin(both.calling("ask", ask))
     both.until(lambda: both.status().unanswered == 1)
@@ -125,7 +125,7 @@ def run(
             if then is not None:
                 then(process)
             rest = process.stdout.read()
-            status = process.wait(20)
+            status = process.wait(200)
         finally:
             process.kill()
     assert all(gone(pid) for pid in started)
@@ -244,7 +244,7 @@ def test_a_blocking_host_that_is_forgotten_takes_its_plugins_with_it(lab: Lab, l
     gc.collect()
     assert gone(pid)
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)
+        thread.join(200)
         assert not thread.is_alive()
 
 

@@ -194,7 +194,11 @@ def growth(lab: Lab, turn: str, times: int) -> int:
     lab.plugin("well", caps=BUS)
     script = textwrap.dedent(HOST.format(turn=turn, times=times))
     done = subprocess.run(
-        [sys.executable, "-c", script, str(lab.root)], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", script, str(lab.root)],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     most, *starts = map(int, done.stdout.split())

@@ -366,7 +366,7 @@ def test_slow_servers_of_one_plugin_hold_up_no_other(both: Lab, files: Path) -> 
     release = threading.Event()
 
     def late(request: bytes) -> bytes:
-        release.wait(20)
+        release.wait(200)
         return OK
 
     with serving(late) as web:

@@ -59,7 +59,7 @@ def hammer(lab: Lab, threads: int, calls: int, kills: int) -> list[Any]:
     for thread in (*callers, kill):
         thread.start()
     for thread in callers:
-        thread.join(50)
+        thread.join(200)
         assert not thread.is_alive()
     done.set()
     kill.join()
@@ -118,7 +118,7 @@ def muddle(lab: Lab, threads: int, turns: int) -> None:
     for each in workers:
         each.start()
     for each in workers:
-        each.join(50)
+        each.join(200)
         assert not each.is_alive()
     assert wrong == []
     for name in ("one", "two", "three"):

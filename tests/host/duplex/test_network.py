@@ -404,7 +404,7 @@ def certificate(tmp_path_factory) -> Path:
         ],
         check=True,
         capture_output=True,
-        timeout=50,
+        timeout=250,
     )
     return path
 

@@ -188,7 +188,7 @@ async def test_cancelling_a_pass_ends_its_worker_undoes_its_changes_and_is_recor
     working = asyncio.Event()
     async with plughost.Host(on_event=when_working(working.set)) as host:
         task = asyncio.ensure_future(host.run_pass(lab.root, [slow, other]))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(200):
             await working.wait()
         for _ in range(times):
             task.cancel()
@@ -217,7 +217,7 @@ async def test_closing_an_asyncio_host_ends_its_pass_with_host_closed(lab: Lab) 
     working = asyncio.Event()
     host = plughost.Host(on_event=when_working(working.set))
     task = asyncio.ensure_future(host.run_pass(lab.root, [slow]))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(200):
         await working.wait()
     await host.aclose()
     assert_undone(lab, before)
@@ -237,7 +237,7 @@ def test_closing_a_blocking_host_from_another_thread_ends_its_pass_with_host_clo
     host = blocking.Host(on_event=when_working(working.set))
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(host.run_pass, lab.root, plugins)
-        assert working.wait(20)
+        assert working.wait(200)
         host.close()
         assert_undone(lab, before)
         with pytest.raises(plughost.HostClosed):
@@ -312,7 +312,7 @@ async def test_a_pass_that_is_cancelled_while_the_operator_thinks_is_undone(lab:
         await asyncio.Event().wait()
 
     task = asyncio.ensure_future(lab.arun(asks, ask=ask))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(200):
         await asked.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -114,7 +114,7 @@ class Victim:
                     after_s
                 )  # the random instant is the point of the test, not a wait for a state
                 host.kill()
-            out, err = host.communicate(timeout=30)
+            out, err = host.communicate(timeout=250)
         finally:
             host.kill()
             host.wait()
@@ -235,7 +235,7 @@ def test_a_terminated_command_puts_the_tree_back(lab: Lab) -> None:
     try:
         assert b"working" in ran.stderr.readline()
         ran.send_signal(signal.SIGTERM)
-        ran.communicate(timeout=30)
+        ran.communicate(timeout=250)
     finally:
         ran.kill()
         ran.wait()

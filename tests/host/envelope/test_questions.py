@@ -238,7 +238,7 @@ def test_an_operator_who_gives_up_aborts_the_pass_which_is_recorded_and_undone(b
 def test_an_operator_who_does_not_answer_in_time_has_given_up(lab: Lab) -> None:
     never = threading.Event()
     result = lab.run(
-        lab.plugin("asks", asking("field('a', 'A')")), ask=lambda _: never.wait(30), input_timeout_s=0.1
+        lab.plugin("asks", asking("field('a', 'A')")), ask=lambda _: never.wait(200), input_timeout_s=0.1
     )
     never.set()
     assert result.aborted

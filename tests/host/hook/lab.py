@@ -241,6 +241,6 @@ def gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([pidfd], [], [], 10)[0])
+        return bool(select.select([pidfd], [], [], 200)[0])
     finally:
         os.close(pidfd)

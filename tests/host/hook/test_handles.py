@@ -293,7 +293,7 @@ def test_aborting_a_handle_while_another_thread_asks_ends_both(lab: Lab) -> None
     provider = lab.connect(lab.play(*SHAKE, "ignore:15", "stay", timeout_s=600))
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(provider.ask, "generate")
-        assert asked.wait(10)
+        assert asked.wait(200)
         provider.abort()
         with pytest.raises(HostClosed):
             asking.result(10)
@@ -308,7 +308,7 @@ def test_closing_a_handle_while_another_thread_asks_waits_for_the_answer(lab: La
     provider = lab.connect(lab.play(*SHAKE, "read", f"await:{pipe}", write(generated(("a", "b"))), "read"))
     with ThreadPoolExecutor(2) as pool:
         asking = pool.submit(provider.ask, "generate")
-        assert asked.wait(10)
+        assert asked.wait(200)
         closing = pool.submit(provider.close)
         pipe.write_text("go")
         assert asking.result(10) == generated(("a", "b"))

@@ -17,7 +17,7 @@ from plughost.manifest.sideband_limits import SidebandLimits
 
 FOREIGN = Path(__file__).parent / "foreign.py"
 EVERY = 5  # one in so many of these tests runs every day: each starts programs. Odd, so that both hosts have turns
-PATIENCE_S = 20.0  # for what must come; longer, and it never will
+PATIENCE_S = 200.0  # for what must come; longer, and it never will
 QUICK = {"teardown_s": 0.1, "terminate_s": 0.1}  # for a worker that has to be killed
 
 
