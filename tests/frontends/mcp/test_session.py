@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from plughost import Host
+from plughost.contracts.sideband.items import Omitted
 from plughost.errors import LocalProtocolError
 from plughost.frontends.mcp.call import carried_out
-from plughost.frontends.mcp.session import Refusal, Session, Turn, check_name
+from plughost.frontends.mcp.session import REPLIES_KEPT, Refusal, Session, Turn, check_name
 from plughost.host.sideband.asyncio_console import AsyncConsole
 from plughost.host.sideband.reply import ReplyState
 from tests.frontends.mcp.agent import ENDLESS, PATIENCE_S, appears, makes, until, waits_for
@@ -42,6 +43,19 @@ async def test_a_turn_that_did_not_reach_the_agent_begins_the_next(tmp_path):
         assert text(turn) == "a\nb\n"
         assert turn.replaced  # that too
         assert text(await it.turn("", PATIENCE_S)) == ""
+
+
+async def test_of_many_turns_that_did_not_reach_the_agent_the_first_are_only_counted(tmp_path):
+    async with session(tmp_path) as it:
+        for number in range(100, 200):
+            it.take_back(await it.turn(f"print({number})", PATIENCE_S))
+        turn = await it.turn("", PATIENCE_S)
+        assert len(turn.replies) <= REPLIES_KEPT + 1
+        shown = [int(line) for line in text(turn).split()]
+        assert shown == list(range(200 - len(shown), 200))
+        assert 1 < len(shown) <= REPLIES_KEPT
+        omitted = [item for reply in turn.replies for item in reply.items if isinstance(item, Omitted)]
+        assert [each.chars for each in omitted] == [4 * (100 - len(shown))]
 
 
 async def test_a_question_that_was_not_told_is_not_answered_by_chance(tmp_path):

@@ -17,12 +17,13 @@ from typing import Any
 from ...contracts.sideband.items import Omitted
 from ...errors import LocalProtocolError, PlughostError
 from ...host.sideband.asyncio_console import AsyncConsole
-from ...host.sideband.reply import Interruption, Reply, ReplyState
+from ...host.sideband.reply import Interruption, Reply, ReplyState, omit
 
 INTERRUPT = "\x03"
 RESTART = "\x04"
 # For a worker to say what became of an interrupt, and then for the request to be over; what takes longer can be polled.
 SETTLE_S = 2.0
+REPLIES_KEPT = 16  # that did not reach the agent
 
 
 class Refusal(Enum):
@@ -95,6 +96,11 @@ class Session:
     def take_back(self, turn: Turn) -> None:
         """*turn* did not reach the agent: the next one begins with it."""
         self._kept[:0] = turn.replies
+        if len(self._kept) > REPLIES_KEPT:  # of an agent that never stays: what came first is only counted
+            *first, last = self._kept[: 1 - REPLIES_KEPT]
+            items = omit(tuple(item for reply in first for item in reply.items))
+            failure = last.failure or next((each.failure for each in first[::-1] if each.failure), None)
+            self._kept[: 1 - REPLIES_KEPT] = [replace(last, items=(items, *last.items), failure=failure)]
         self._told = ReplyState.RUNNING
         if turn.replaced:
             self._generation -= 1  # it is to be told again
