@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ class Driver:
         if self._process is None:
             return
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):  # it has died already, with something unsaid
+            self._process.stdin.close()
         try:
             self._process.wait(LEAVE_S)
         except subprocess.TimeoutExpired:
