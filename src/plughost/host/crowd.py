@@ -196,14 +196,25 @@ class Crowd:
     def wait(self, goal: Goal, signal: Pending = _NO_SIGNAL) -> None:
         """Work until *goal* is over, or let somebody else work; or until a *signal* has come.
 
-        The guard is held, once. Deadlines bound it.
+        The guard is held, once, and given up while nothing happens. Deadlines bound it.
         """
-        while not (goal.is_over or signal.is_pending):
-            me = threading.get_ident()
-            if self._leader is None or self._leader == me:  # a signal handler may have interrupted us
-                self._lead(me, goal, signal)
-            else:
-                self._follow(goal, signal)
+        me = threading.get_ident()
+        while self._leader is not None and self._leader != me:  # else a signal handler has interrupted us
+            if goal.is_over or signal.is_pending:
+                return
+            self._follow(goal, signal)
+        before, self._leader = self._leader, me
+        began = now = self._clock()
+        try:
+            while not (goal.is_over or signal.is_pending):
+                now = self._step(now)
+        finally:
+            self._leader = before
+            self._last_led = now
+            if self._followers:
+                next(iter(self._followers)).notify()
+            elif now - began > LED_LONG_S:
+                self._keeper_may_look.notify()
 
     def wait_deferring(self, goal: Goal, deferral: Deferral) -> None:
         """Like `wait`; a signal that *deferral* holds is delivered in between, when nothing is half done."""
@@ -237,22 +248,6 @@ class Crowd:
 
     # Leading and following
 
-    def _lead(self, me: int, goal: Goal, signal: Pending) -> None:
-        before, self._leader = self._leader, me
-        began = self._clock()
-        try:
-            while not (goal.is_over or signal.is_pending):
-                if self._ended:
-                    raise HostClosed("the host is closed")
-                self._step()
-        finally:
-            self._leader = before
-            self._last_led = self._clock()
-            if self._followers:
-                next(iter(self._followers)).notify()
-            elif self._last_led - began > LED_LONG_S:
-                self._keeper_may_look.notify()
-
     def _follow(self, goal: Goal, signal: Pending) -> None:
         if self._keeper_leads:
             self._ring()
@@ -264,11 +259,10 @@ class Crowd:
             del self._followers[condition]
 
     def _keep(self) -> None:
-        me = threading.get_ident()
         with self.guard:
             while not self._ended and not self._over():
                 rested = self._clock() - self._last_led
-                if self._leader is not None:  # whoever leads for long says when it is done: see `_lead`
+                if self._leader is not None:  # whoever leads for long says when it is done: see `wait`
                     self._keeper_may_look.wait(REST_S if rested < IDLE_LOOK_S else IDLE_LOOK_S)
                 elif self._followers:
                     self._keeper_may_look.wait(REST_S)
@@ -277,7 +271,7 @@ class Crowd:
                 else:
                     self._keeper_leads = True
                     try:
-                        self._lead(me, _UntilCalled(self._followers, self._over), _NO_SIGNAL)
+                        self.wait(_UntilCalled(self._followers, self._over))
                     except HostClosed:
                         break
                     finally:
@@ -288,10 +282,17 @@ class Crowd:
 
     # One step
 
-    def _step(self) -> None:
-        """Wait for what happens next, the guard given up meanwhile, and deal with it."""
-        # What changed just now is not looked at yet, and nothing is so urgent: most answers come at once.
-        wait = 0.0 if self._posted else MOMENT_S if self._changed else self._wait_s()
+    def _step(self, now: float) -> float:
+        """Wait for what happens next, the guard given up meanwhile, and deal with it. Returns what time it is then."""
+        if self._ended:
+            raise HostClosed("the host is closed")
+        if self._posted:
+            wait = 0.0
+        elif self._changed:  # it is not looked at yet, and nothing is so urgent: most answers come at once
+            wait = MOMENT_S
+        else:
+            wait = (self._due if self._due < self._fleet_due else self._fleet_due) - now
+            wait = SIGNAL_S if wait > SIGNAL_S else max(0.0, wait)
         self._polling = True
         self.guard.release()
         try:
@@ -314,11 +315,7 @@ class Crowd:
             for condition, (goal, signal) in self._followers.items():
                 if goal.is_over or signal.is_pending:
                     condition.notify()
-
-    def _wait_s(self) -> float:
-        """Return how long nothing is due."""
-        until = min(self._due, self._fleet_due)
-        return SIGNAL_S if until == FOR_EVER else max(0.0, min(SIGNAL_S, until - self._clock()))
+        return now
 
     def _look_at_changed(self) -> None:
         for link in self._changed:

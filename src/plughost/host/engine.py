@@ -64,7 +64,7 @@ class Engine:
         self.closed = False
         # For launching and the set of links. A signal handler may close the host while its thread holds it.
         self.lock = threading.RLock()
-        self._owner = os.getpid()
+        self.owner = os.getpid()
         if on_event is not None:
             self.bus.subscribe(on_event)
 
@@ -130,7 +130,7 @@ class Engine:
     @property
     def forked(self) -> bool:
         """This is a forked copy of the host: the plugins are not ours to touch."""
-        return self._owner != os.getpid()
+        return self.owner != os.getpid()
 
     def end_rest(self) -> None:
         """Kill what is left when a host closes: a link that an interrupt has torn from its call."""

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from ..errors import RemoteProtocolError
@@ -27,6 +28,8 @@ ACTION_TIMEOUT = -32002
 MANIFEST_VALIDATION = -32003
 
 NULL = Raw(b"null")
+_NULL = b"null"
+_encode = msgspec.json.Encoder().encode
 
 
 class Reason(StrEnum):
@@ -142,7 +145,12 @@ def _answer(envelope: _Envelope) -> Response | ErrorResponse | Ignored:
 
 def encode_request(id: int, method: str, params: Any) -> bytes:
     """Return a request as bytes. Raises LocalProtocolError for what cannot be said in JSON; so do the others."""
-    written = bytes(params) if isinstance(params, Raw) else strict_json.encode(params, method)
+    try:
+        written = _encode(params)
+    except Exception:
+        written = _NULL
+    if _NULL in written:  # which may stand for a NaN; and the right words for what cannot be said
+        written = bytes(params) if isinstance(params, Raw) else strict_json.encode(params, method)
     return b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % (id, _name(method), written)
 
 

@@ -12,8 +12,8 @@ from .errors import FrameError, FrameTooLarge, TruncatedFrame
 HEADER_LIMIT = 8192  # bytes of a whole header block, line ends and blank line included
 LONGEST_NUMBER = 20  # digits of 2**64: longer ones are refused before they are turned into a number
 _BLANKS = b" \t\r"
-_USUAL = b"Content-Length: "
-_BLANK_LINE = b"\r\n\r\n"
+USUAL_HEADER = b"Content-Length: "
+BLANK_LINE = b"\r\n\r\n"
 
 
 def encode(body: bytes, limit: int) -> bytes:
@@ -28,14 +28,14 @@ def cut(data: bytes, at: int, limit: int) -> tuple[int, int] | None:
 
     None says nothing: a decoder has to look more closely.
     """
-    start = at + len(_USUAL)
-    if not data.startswith(_USUAL, at):
+    start = at + len(USUAL_HEADER)
+    if not data.startswith(USUAL_HEADER, at):
         return None
-    end = data.find(_BLANK_LINE, start, start + LONGEST_NUMBER + len(_BLANK_LINE))
+    end = data.find(BLANK_LINE, start, start + LONGEST_NUMBER + len(BLANK_LINE))
     digits = data[start:end] if end >= 0 else b""
     if not digits.isdigit():
         return None
-    body, size = end + len(_BLANK_LINE), int(digits)
+    body, size = end + len(BLANK_LINE), int(digits)
     return (body, body + size) if size <= limit and body + size <= len(data) else None
 
 
@@ -50,12 +50,14 @@ class ContentLengthDecoder:
         "_length",
         "_size",
         "header_limit",
+        "is_between",
         "limit",
     )
 
     def __init__(self, limit: int, header_limit: int = HEADER_LIMIT) -> None:
         self.limit = limit
         self.header_limit = header_limit
+        self.is_between = True  # everything received was returned: the next byte is the first of a frame
         self._buffer = Buffer()
         self._header_bytes = 0  # of the block being read, whole lines only
         self._length = -1  # what the block being read has promised, or -1
@@ -69,19 +71,12 @@ class ContentLengthDecoder:
         return len(self._buffer) + self._header_bytes
 
     @property
-    def is_between(self) -> bool:
-        """Whether everything received was returned: the next byte is the first of a frame."""
-        if self._size >= 0 or self._header_bytes or self._failure is not None:
-            return False
-        buffer = self._buffer
-        return buffer.at >= len(buffer.data) and buffer.is_empty
-
-    @property
     def scanned(self) -> int:
         """Bytes searched for line ends so far; bodies are never searched."""
         return self._buffer.scanned
 
     def receive_data(self, data: bytes) -> None:
+        self.is_between = False
         if self._failure is None:
             self._buffer.append(data)
 
@@ -98,6 +93,7 @@ class ContentLengthDecoder:
             raise self._failure
         if self._size < 0:
             if self._buffer.is_empty and not self._eof and not self._header_bytes:
+                self.is_between = True
                 return None
             frame = None if self._header_bytes else self._cut_out()
             if frame is not None:
@@ -109,7 +105,9 @@ class ContentLengthDecoder:
             self._expect_more()
             return None
         size, self._size, self._header_bytes = self._size, -1, 0
-        return self._buffer.take(size)
+        frame = self._buffer.take(size)
+        self.is_between = self._buffer.is_empty
+        return frame
 
     def _cut_out(self) -> bytes | None:
         """Return a frame of the usual spelling that is whole in the run, or None: then look more closely."""
@@ -120,6 +118,7 @@ class ContentLengthDecoder:
         body, end = found
         buffer.scanned += body - buffer.at
         buffer.at = end
+        self.is_between = buffer.is_empty
         return buffer.data[body:end]
 
     def _read_header(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Raw, Struct
 
@@ -45,7 +45,7 @@ CALLERS_LIMIT = "timeout_ms"  # what sets the time of an action: whoever invokes
 LARGEST_SIDE = 2**16 - 1  # cells of a screen, each way
 
 
-class Ask(NamedTuple):
+class Ask(Struct, frozen=True):
     """One call of the host: what is asked, how long it may take (None: for ever), and what the answer has to be."""
 
     method: str
@@ -127,7 +127,9 @@ def invoke(action: str, payload: bytes, timeout: float | None) -> Ask:
     """Return the call for an action. Without *timeout* it may take for ever, and the plugin is told so."""
     seconds = None if timeout is None else _seconds(timeout, 0.0)
     milliseconds = 0 if seconds is None else max(1, round(seconds * 1000))
-    params = ActionInvokeParams(text(action, "an action"), octets(payload), milliseconds)
+    if type(action) is not str or type(payload) is not bytes:
+        action, payload = text(action, "an action"), octets(payload)
+    params = ActionInvokeParams(action, payload, milliseconds)
     return Ask("host/action/invoke", params, seconds, ActionInvokeResult, CALLERS_LIMIT, seconds is not None)
 
 

@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from ...messages import strict_json
 from ...messages.jsonrpc import NULL
 from .keys import KeyEvent
-from .scalars import I32, U16, U32, U64, Blob, Checked
+from .scalars import I32, LARGEST_U64, U16, U32, U64, Blob, Checked
 from .screen import Viewport, WireBuffer
 
 ABI_VERSION = 2  # of the contract: the plugin's manifest and its answer to init have to name it
@@ -142,11 +142,21 @@ class ActionInvokeParams(Checked, frozen=True):
     payload: Blob
     timeout_ms: U64 = 0
 
+    def __post_init__(self) -> None:
+        if (
+            type(self.payload) is not bytes or self.timeout_ms > LARGEST_U64
+        ):  # nearly never: it is in every call
+            super().__post_init__()
+
 
 class ActionInvokeResult(Checked, frozen=True):
     """What the action returned."""
 
     payload: Blob
+
+    def __post_init__(self) -> None:
+        if type(self.payload) is not bytes:
+            super().__post_init__()
 
 
 class LogLevel(StrEnum):

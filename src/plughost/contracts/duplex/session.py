@@ -111,10 +111,9 @@ class DuplexSession(Conversation[State, Said]):
     def call_at_once(
         self, method: str, params: Any, timeout_s: float | None, now: float
     ) -> tuple[int, bytes, bytes] | None:
-        """Like `call`, of a plugin that is asked and told nothing else. None if anything waits.
+        """Like `call`, of a plugin that is asked and told nothing else. None if anything waits, or it fits no frame.
 
-        Returns its id and its frame, to be written now, or `postpone`d in part, and the body that is shown.
-        Raises LocalProtocolError, and FrameTooLarge.
+        Returns its id, its frame, to be written now or `postpone`d in part, and its body. Raises LocalProtocolError.
         """
         calls, lanes = self._calls, self.lanes
         if self.state is not State.RUNNING or self._unsent or calls.methods:
@@ -124,12 +123,13 @@ class DuplexSession(Conversation[State, Said]):
         self._now = max(now, self._now)
         call_id = calls.next_id
         body = jsonrpc.encode_request(call_id, method, params)
-        frame = content_length.encode(body, self._terms.frame_bytes)
+        if len(body) > self._terms.frame_bytes:
+            return None
         calls.next_id += 1
         calls.methods[call_id] = method
         if timeout_s is not None:
             calls.expect(call_id, self._now + timeout_s)
-        return call_id, frame, body
+        return call_id, b"Content-Length: %d\r\n\r\n%b" % (len(body), body), body
 
     def postpone(self) -> None:
         """What `call_at_once` returned cannot be written whole: `receive_sent` will tell when it is."""

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
-from plughost_sdk.frames import content_length
+from plughost_sdk.frames.content_length import BLANK_LINE, LONGEST_NUMBER, USUAL_HEADER
 
 from ...messages import depth, strict_json
-from ...messages.jsonrpc import NULL, VERSION
 
 T = TypeVar("T")
 
 
-class _Answer(msgspec.Struct, Generic[T], kw_only=True):
-    """An answer whose result is known to be a T. The other members are there to be seen."""
+class _Answer(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
+    """An answer whose result is known to be a T, and that says nothing else."""
 
+    jsonrpc: Literal["2.0"]
+    id: int
     result: T
-    jsonrpc: Any = None
-    id: Any = None
-    method: msgspec.Raw = NULL
-    error: msgspec.Raw = NULL
 
 
 Heard = tuple[int, Any, bytes, int]  # the id, the result, the body, and where its frame ends in the data
@@ -42,6 +39,9 @@ def _decoder(result: Hashable) -> Callable[[bytes], _Answer[Any]]:
     return decode
 
 
+_BEGIN = len(USUAL_HEADER)
+_HEADER = _BEGIN + LONGEST_NUMBER + len(BLANK_LINE)
+
 decoder: Any = _decoder  # whose cache wants to know that a type can be hashed
 
 
@@ -50,12 +50,15 @@ def hear(data: bytes, at: int, result: type[msgspec.Struct] | None, limit: int) 
 
     *limit* is how long a body may be.
     """
-    found = content_length.cut(data, at, limit)
-    if found is None:
+    blank = data.find(BLANK_LINE, at, at + _HEADER)
+    digits = data[at + _BEGIN : blank]
+    if blank < 0 or not digits.isdigit() or not data.startswith(USUAL_HEADER, at):
         return None
-    body = data[found[0] : found[1]]
-    size = len(body)
-    if size >= strict_json.LARGE_FRAME or (size > depth.MAX_DEPTH and depth.exceeds(body)):
+    start, size = blank + len(BLANK_LINE), int(digits)
+    body = data[start : start + size]
+    if len(body) < size or size > limit or size >= strict_json.LARGE_FRAME:
+        return None
+    if size > depth.MAX_DEPTH and depth.exceeds(body):
         return None
     try:
         if not body.isascii():
@@ -63,8 +66,4 @@ def hear(data: bytes, at: int, result: type[msgspec.Struct] | None, limit: int) 
         answer = decoder(result)(body)
     except (msgspec.MsgspecError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
-    if answer.jsonrpc != VERSION or type(answer.id) is not int:
-        return None
-    if answer.method is not NULL or answer.error is not NULL:  # written out, if only as null
-        return None
-    return answer.id, answer.result, body, found[1]
+    return answer.id, answer.result, body, start + size

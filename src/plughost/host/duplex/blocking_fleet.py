@@ -6,6 +6,7 @@ From any thread. Whoever waits works; see `crowd` for who does when nobody waits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from os import getpid
 from typing import Any, NoReturn, Self
 
 from ...contracts.base import Rung
@@ -24,7 +25,7 @@ from .handle import FleetHandle, PluginHandle
 from .member import Member
 from .options import FleetPlan
 from .status import Status
-from .ticket import Ticket
+from .ticket import NO_RESULT, Ticket
 
 
 class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
@@ -114,27 +115,30 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
                 if member.link is not None:
                     member.link.end(Rung.KILL)
 
-    def ask(self, member: Member, ask: Ask | None) -> Any:
-        """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
-        ticket = Ticket(ask)
-        ticket.by_result = True
-        return self._until_over(member, ticket, self._fleet.ask)
+    def ask(
+        self, member: Member, ask: Ask | None, begin: Callable[[Member, Ticket], None] | None = None
+    ) -> Any:
+        """Ask *member*, or *begin* something else, and wait until it is over.
 
-    def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
-        self._until_over(member, Ticket(None), move)
-
-    def _until_over(self, member: Member, ticket: Ticket, begin: Callable[[Member, Ticket], None]) -> Any:
-        if self._engine.forked or self._crowd.is_working_here():
+        Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed.
+        """
+        fleet, crowd, ticket = self._fleet, self._crowd, Ticket(ask, by_result=True)
+        if self._engine.owner != getpid() or crowd.is_working_here():
             self._refuse_to_wait()
         # Ctrl-C must not come between a write and its being noted: it waits until nothing is half done.
-        with Deferral(self._crowd.look) as deferral, self._crowd.guard:
-            begin(member, ticket)
+        with Deferral(crowd.look) as deferral, crowd.guard:
+            if begin is not None:
+                begin(member, ticket)
+            elif fleet.closed or not member.shortcut.say(ticket):
+                fleet.ask(member, ticket)
             try:
-                self._crowd.wait_deferring(ticket, deferral)
+                crowd.wait(ticket, deferral)
+                if deferral.is_pending:
+                    crowd.wait_deferring(ticket, deferral)
             except BaseException:
                 member.forget(ticket)
                 raise
-            return self._fleet.conclude(member, ticket)
+            return fleet.conclude(member, ticket) if ticket.result is NO_RESULT else ticket.result
 
     def _check_ours(self) -> None:
         if self._engine.forked:  # before the guard is taken: perhaps a thread held it that is not here
@@ -205,8 +209,8 @@ class BlockingDuplexPlugin(PluginHandle):
 
     def reload(self) -> None:
         """Read its manifest again, forget its failures, and start it anew if it ran. Raises ManifestError."""
-        self._fleet.await_gone(self._member, self._fleet.reload)
+        self._fleet.ask(self._member, None, self._fleet.reload)
 
     def stop(self) -> None:
         """Let its process go, and wait until it is gone. It is started again when it is next needed."""
-        self._fleet.await_gone(self._member, Member.stop)
+        self._fleet.ask(self._member, None, Member.stop)

@@ -76,12 +76,12 @@ class Member:
         self._config = config
         self._waiting: dict[Ticket, None] = {}  # for a process that has answered init
         self._calls: dict[int, Ticket] = {}  # by their ids in the process that was asked
-        self._shortcut = Shortcut(self, self._calls, engine.bus, ground)
+        self.shortcut = Shortcut(self, self._calls, engine, ground)
         self._leaving: list[Ticket] = []  # want it gone
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
         self._keys: list[Parcel] = []
         self._missed = 0
-        self._touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
+        self.touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self._attending = False
         self._shown = self.lifecycle.state
 
@@ -119,11 +119,11 @@ class Member:
 
     def ask(self, ticket: Ticket) -> None:
         """Ask the plugin, or let the ticket wait for a process. It may be over before this returns."""
+        if self.shortcut.say(ticket):
+            return
         now, link = self._engine.clock(), self.link
         if link is not None and self.listens and self.lifecycle.state is State.RUNNING:
-            self._touched = now
-            if self._shortcut.say(link, ticket, now):
-                return
+            self.touched = now
             self._submit(link, ticket, now)
             if link.conversation.pending > 1:
                 self._ground.say_soon(link)
@@ -150,7 +150,7 @@ class Member:
         now, link = self._engine.clock(), self.link
         told = contract.told(self.binding, "plugin/handle_key", params)
         if link is not None and self.listens:
-            self._touched = now
+            self.touched = now
             will_be = link.conversation.tell(told, Lane.KEY)
             link.pump()
             return will_be
@@ -186,7 +186,7 @@ class Member:
 
     def touch(self) -> None:
         """It is in use."""
-        self._touched = self._engine.clock()
+        self.touched = self._engine.clock()
 
     def want(self) -> None:
         """Something waits for the plugin: start it if it may be started."""
@@ -212,8 +212,8 @@ class Member:
         """It is *now*: do what is due."""
         session = self.link.conversation if self.link is not None else None
         if session is not None and (session.pending or session.unanswered):
-            self._touched = now  # it is at work
-        self.lifecycle.used(self._touched)
+            self.touched = now  # it is at work
+        self.lifecycle.used(self.touched)
         self._obey(self.lifecycle.tick(now))
         self._give_up_waiting(now)
 
@@ -295,7 +295,7 @@ class Member:
     def _begin(self, link: DuplexLink) -> None:
         """The plugin has answered init: what waited for that is for it now."""
         self.lifecycle.init_done(self._engine.clock())
-        link.shortcut = partial(self._shortcut.hear, link)
+        link.shortcut = partial(self.shortcut.hear, link)
         self._obey(())
         for key in self._keys:
             link.conversation.tell(key, Lane.KEY)

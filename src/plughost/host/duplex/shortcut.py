@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from plughost_sdk.frames.errors import FrameTooLarge
-
 from ...contracts.duplex import straight
 from ...errors import LocalProtocolError
-from ..events import EventBus
+from ...supervision.states import State
+from ..engine import Engine
 from ..ground import Ground
 from .ticket import Ticket
 
@@ -23,32 +22,36 @@ if TYPE_CHECKING:
 class Shortcut:
     """The short way to and from the processes of one member. *calls* are its tickets, by their ids."""
 
-    __slots__ = ("_bus", "_calls", "_ground", "_member")
+    __slots__ = ("_bus", "_calls", "_clock", "_ground", "_member")
 
-    def __init__(self, member: Member, calls: dict[int, Ticket], bus: EventBus, ground: Ground) -> None:
+    def __init__(self, member: Member, calls: dict[int, Ticket], engine: Engine, ground: Ground) -> None:
         self._member = member
         self._calls = calls
-        self._bus = bus
+        self._bus = engine.bus
+        self._clock = engine.clock
         self._ground = ground
 
-    def say(self, link: DuplexLink, ticket: Ticket, now: float) -> bool:
-        """Ask *link* at once, if nothing else is asked of it. Returns whether it is; or the ticket is over."""
-        ask = ticket.ask
-        if ask is None or not self._bus.quiet:
+    def say(self, ticket: Ticket) -> bool:
+        """Ask the plugin at once, if it runs and is asked nothing else. Returns whether that is done."""
+        member, ask = self._member, ticket.ask
+        link = member.link
+        if link is None or ask is None or member.lifecycle.state is not State.RUNNING or not self._bus.quiet:
             return False
-        session = link.conversation
-        left = ask.timeout_s if ticket.until is None else max(0.0, ticket.until - now)
+        session, now, left = link.conversation, self._clock(), ask.timeout_s
+        if left is not None and ask.in_all:
+            if ticket.until is None:
+                ticket.until = now + left
+            else:
+                left = max(0.0, ticket.until - now)
         try:
             written = session.call_at_once(ask.method, ask.params, left, now)
-        except FrameTooLarge:
-            return False
         except LocalProtocolError as error:  # it cannot be said in JSON
             ticket.end(error)
             return True
         if written is None:
             return False
         call_id, frame, body = written
-        ticket.asked_at = now
+        member.touched = ticket.asked_at = now
         ticket.call_id = call_id
         self._calls[call_id] = ticket
         rest = link.say_at_once(frame, body)
@@ -83,7 +86,10 @@ class Shortcut:
             link.note_heard(body)
             session.answered_at_once(call_id)
             del calls[call_id]
-            ticket.end_with(result)
+            if ticket.on_over is None and not ticket.is_over:
+                ticket.is_over, ticket.result = True, result
+            else:
+                ticket.end_with(result)
         return at
 
     @staticmethod

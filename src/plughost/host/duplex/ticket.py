@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from ...contracts.duplex.host import Ask
 from ...errors import PlughostError
@@ -22,35 +22,20 @@ Outcome = (
 NO_RESULT: Any = object()  # it is not over, or what became of it is its outcome
 
 
-class Ticket:
+class Ticket(Struct, eq=False):
     """A call, or without an *ask* the wish that something be so: that the plugin runs, or is gone."""
 
-    __slots__ = (
-        "ask",
-        "asked_at",
-        "by_result",
-        "call_id",
-        "is_over",
-        "on_over",
-        "outcome",
-        "result",
-        "until",
+    ask: Ask | None
+    on_over: Callable[[Ticket], None] | None = None
+    until: float | None = (
+        None  # when its caller has waited long enough; None: the plugin's own limits alone count
     )
-
-    def __init__(
-        self, ask: Ask | None, on_over: Callable[[Ticket], None] | None = None, until: float | None = None
-    ) -> None:
-        self.ask = ask
-        self.until = (
-            until  # when its caller has waited long enough; None: the plugin's own limits alone count
-        )
-        self.is_over = False
-        self.by_result = False  # whether the caller wants what the answer says, and not how it is written
-        self.result: Any = NO_RESULT
-        self.outcome: Outcome = None
-        self.on_over = on_over
-        self.call_id: int | None = None  # once a process was asked
-        self.asked_at = 0.0
+    by_result: bool = False  # whether the caller wants what the answer says, and not how it is written
+    is_over: bool = False
+    result: Any = NO_RESULT
+    outcome: Outcome = None
+    call_id: int | None = None  # once a process was asked
+    asked_at: float = 0.0
 
     def end_with(self, result: Any) -> None:
         """Like `end`, with an answer that says *result*."""
