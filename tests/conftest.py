@@ -39,20 +39,21 @@ settings.register_profile("everyday", settings.get_profile("all"), max_examples=
 
 # These start whole programs, dozens of times each: of the tests in each such file one in so many runs every day.
 SLOW = {
-    "tests/cli/": 3,
-    "tests/conformance/test_duplex": 3,
-    "tests/conformance/test_envelope": 3,
-    "tests/conformance/test_hook": 4,
-    "tests/docs/test_examples.py": 5,
-    "tests/examples/test_duplex": 3,
-    "tests/examples/test_envelope_examples.py": 2,
-    "tests/examples/test_hook": 3,
-    "tests/frontends/": 3,
-    "tests/host/envelope/": 4,
-    "tests/host/hook/": 3,
-    "tests/host/sideband/": 4,
-    "tests/process/test_hostile_plugins.py": 3,
-    "tests/sdk/test_sideband": 3,
+    "tests/cli/": 8,
+    "tests/conformance/test_duplex": 8,
+    "tests/conformance/test_envelope": 8,
+    "tests/conformance/test_execute.py": 4,
+    "tests/conformance/test_hook": 8,
+    "tests/docs/test_examples.py": 100,
+    "tests/examples/": 6,
+    "tests/files/test_restore.py": 3,
+    "tests/frontends/": 5,
+    "tests/host/envelope/": 8,
+    "tests/host/hook/": 6,
+    "tests/host/sideband/": 6,
+    "tests/process/test_hostile_plugins.py": 6,
+    "tests/sdk/test_envelope_worker.py": 3,
+    "tests/sdk/test_sideband": 6,
 }
 
 
@@ -67,18 +68,16 @@ def pytest_configure(config: pytest.Config) -> None:
             compileall.compile_dir(ROOT / folder, quiet=2)
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return (
+        None if config.getoption("--all") else "a part of the tests runs every day: ./dev test --all runs all"
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    seen: Counter[str] = Counter()
+    if not config.getoption("--all"):
+        _leave_out(config, items)
     for item in items:
-        if item.get_closest_marker("long") and not config.getoption("--all"):
-            item.add_marker(pytest.mark.skip(reason="takes minutes: ./dev test --all runs it"))
-        if not config.getoption("--all"):
-            for name, every in _thinned(item):
-                if seen[name] % every:
-                    item.add_marker(
-                        pytest.mark.skip(reason=f"one in {every} runs: ./dev test --all runs all")
-                    )
-                seen[name] += 1
         for marker in item.iter_markers("needs"):
             missing = [tool for tool in marker.args if shutil.which(tool) is None]
             if missing:
@@ -86,15 +85,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
+def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take out of *items* what takes minutes, and most of what takes seconds. What was asked for by name stays."""
+    kept, left_out = [], []
+    seen: Counter[str] = Counter()
+    wanted = {arg for arg in config.args if Path(arg).resolve() not in (ROOT, ROOT / "tests")}
+    by_name = any("::" in arg for arg in wanted)
+    for item in items:
+        stays = by_name or item.get_closest_marker("long") is None
+        for name, every in () if wanted else _thinned(item):
+            stays = stays and seen[name] % every == 0
+            seen[name] += 1
+        (kept if stays else left_out).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
+
+
 def _thinned(item: pytest.Item) -> list[tuple[str, int]]:
     """Return among whom *item* is counted, and of how many one runs every day; nothing if it always does."""
+    file = item.nodeid.partition("::")[0]
+    every = next((each for start, each in SLOW.items() if file.startswith(start)), 1)
     thin = item.get_closest_marker("thin")
     if thin is not None:
-        return [(item.nodeid.partition("[")[0] if len(thin.args) == 1 else thin.args[1], thin.args[0])]
-    if item.get_closest_marker("requirement") and "[" not in item.nodeid:
-        return []  # it may be the only test of its clause
-    file = item.nodeid.partition("::")[0]
-    return [(file, every) for start, every in SLOW.items() if file.startswith(start)][:1]
+        name = item.nodeid.partition("[")[0] if len(thin.args) == 1 else thin.args[1]
+        return [(name, max(every, thin.args[0]))]
+    if every > 1 and item.get_closest_marker("requirement") and "[" not in item.nodeid:
+        return [(f"{file}, clauses", 2)]  # it may be the only test of its clause
+    return [(file, every)]
 
 
 def pytest_asyncio_loop_factories(

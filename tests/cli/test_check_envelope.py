@@ -37,6 +37,7 @@ def axes(ran: Any, status: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     "name", ["header-stamper", "workbook-filler", pytest.param("tidy-node", marks=pytest.mark.needs("node"))]
 )
+@pytest.mark.long
 def test_every_example_keeps_its_contract(name: str, run: Run) -> None:
     ran = run("check", str(EXAMPLES / name), "--json")
     assert ran.status == 0, ran.stdout

@@ -68,6 +68,7 @@ def axes(ran: Any, status: str) -> dict[str, str]:
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", ["github-actions", "woodpecker"])
+@pytest.mark.long
 def test_every_example_keeps_its_contract(name: str, run: Run) -> None:
     ran = run("check", str(EXAMPLES / name), "--json")
     assert ran.status == 0, ran.stdout
@@ -310,6 +311,7 @@ def test_doctor_recognises_other_framings(expected: str, run: Run, notes: Path, 
 
 @pytest.mark.thin(4)
 @pytest.mark.parametrize("fault", ["silent", "takes-nothing", "reads-to-the-end", "closes-its-output"])
+@pytest.mark.long
 def test_doctor_tells_one_silence_from_another(fault: str, run: Run, notes: Path) -> None:
     command = {
         "takes-nothing": ["sleep", "60"],

@@ -171,6 +171,7 @@ def test_list_in_an_empty_directory_says_how_to_begin(run: Run) -> None:
     assert "plughost new" in ran.stdout
 
 
+@pytest.mark.long
 def test_new_writes_a_plugin_that_passes_check_and_its_own_tests(run: Run, tmp_path: Path) -> None:
     assert run("new", "execute", "my-tool").status == 0
     assert json.loads(run("call", "my-tool", "hello", '{"name": "Ada"}').stdout)["text"].startswith(

@@ -42,6 +42,7 @@ def test_its_program_runs_by_itself_too(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", ["my-counter", "tally"])
+@pytest.mark.long
 def test_it_passes_check_and_its_own_tests(name: str, run: Run, tmp_path: Path) -> None:
     assert run("new", "duplex", name).status == 0
     checked = run("check", name, "--json")

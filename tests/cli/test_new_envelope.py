@@ -15,6 +15,7 @@ Run = Callable[..., Any]
 
 @pytest.mark.thin(4)
 @pytest.mark.parametrize("name", ["my-signer", "signer", "plugin", "true"])
+@pytest.mark.long
 def test_a_new_plugin_passes_lint_check_and_doctor_whatever_its_name(name: str, run: Run) -> None:
     assert run("new", "envelope", name).status == 0
     linted = run("lint", name, "--strict", "--json")
@@ -30,6 +31,7 @@ def test_a_new_plugin_passes_lint_check_and_doctor_whatever_its_name(name: str, 
 @pytest.mark.parametrize("name", ["my-signer", "signer"])
 @pytest.mark.thin(4)
 @pytest.mark.parametrize("where", ["outside", "inside"])
+@pytest.mark.long
 def test_its_own_tests_pass(name: str, where: str, run: Run, tmp_path: Path) -> None:
     assert run("new", "envelope", name).status == 0
     pytest_words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]

@@ -30,6 +30,7 @@ def test_a_host_can_use_a_new_worker_at_once_whatever_its_name(name: str, run: R
 
 
 @pytest.mark.timeout(200)
+@pytest.mark.long
 def test_it_passes_check_and_its_own_tests(run: Run, tmp_path: Path) -> None:
     assert run("new", "sideband", "my-language").status == 0
     tested = subprocess.run(

@@ -72,6 +72,7 @@ def test_a_fault_is_noticed_by_its_axis_and_no_other(
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("fault", sorted(canaries.SLOW))
+@pytest.mark.long
 def test_a_plugin_that_stays_is_noticed_and_does_not_outlive_the_check(
     fault: str, tmp_path: Path, launcher: LocalLauncher
 ) -> None:

@@ -18,6 +18,7 @@ def canary(fault: str) -> Binding:
     return bindings.of_command("hook", [sys.executable, "-E", "-s", "-B", str(canaries.PROGRAM), fault])
 
 
+@pytest.mark.long
 def test_a_plugin_that_keeps_its_contract_conforms(tmp_path: Path) -> None:
     (tmp_path / "ci.yml").write_text("jobs:\n  ship:\n    steps:\n      - run: make ship\n")
     assert_conforms(canary("well-behaved"), schema=tmp_path / "ci.yml")

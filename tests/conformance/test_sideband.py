@@ -119,6 +119,7 @@ def test_without_an_introduction_the_rest_is_not_reached_and_starts_nothing_more
 
 
 @pytest.mark.parametrize("fault", ["exits-at-once", "closes-the-sideband"])
+@pytest.mark.long
 def test_why_there_is_no_introduction_is_told(fault: str, tmp_path: Path, launcher: LocalLauncher) -> None:
     report = examined(staged(tmp_path, fault), launcher)
     assert broken(report) == {"sideband:hello:first"}

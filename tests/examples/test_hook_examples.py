@@ -331,6 +331,7 @@ def test_parameters_that_multiply_are_stopped_before_they_are_made(
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("more", [-1, 0, 1])
 @pytest.mark.parametrize("filled", [False, True], ids=["as-it-is", "filled"])
+@pytest.mark.long
 def test_commands_add_so_much_to_a_job_and_no_more(provider: hook.Provider, filled: bool, more: int) -> None:
     limit = part("github-actions", "commands").TEXT_LIMIT
     step = run("<< parameters.p >>") if filled else run("x")
@@ -345,6 +346,7 @@ def test_commands_add_so_much_to_a_job_and_no_more(provider: hook.Provider, fill
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.long
 def test_what_stands_in_a_job_itself_may_be_as_long_as_a_frame_holds(provider: hook.Provider) -> None:
     command = "x" * (2 * part("github-actions", "commands").TEXT_LIMIT)
     result = generate(provider, schema(job(command, env={"A": "b"})))

@@ -310,6 +310,7 @@ def test_without_a_host_it_says_so_and_fails() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 def test_it_keeps_its_contract() -> None:
     assert_conforms(PLACE)
 

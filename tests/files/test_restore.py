@@ -302,6 +302,7 @@ def test_nothing_is_too_deep_to_be_removed(depth, root, undo):
     undo(do)
 
 
+@pytest.mark.long
 def test_nothing_is_too_deep_to_be_put_back(root, take):
     fds = [os.open(root, os.O_RDONLY)]
     for _ in range(500):

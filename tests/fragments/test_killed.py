@@ -34,6 +34,7 @@ def undisturbed(tmp_path_factory):
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("links", ["with-links", "without-links"])
+@pytest.mark.long
 def test_a_run_killed_before_any_call_leaves_all_old_or_all_new_files(tmp_path, undisturbed, links):
     reports = undisturbed if links == "with-links" else killed(tmp_path / "out", links)
     found = [report["state"] for report in reports]

@@ -158,6 +158,7 @@ async def test_one_that_never_reads_is_a_timeout_and_the_request_was_not_deliver
     "fault",
     ["closes-stdin", "closes-stdin-after-handshake", "closes-stdout", "closes-stdout-after-handshake"],
 )
+@pytest.mark.long
 async def test_one_that_closes_a_pipe_and_stays_is_a_crash_and_is_ended(
     fault: str, hostile: Make, greeter: Path
 ) -> None:

@@ -353,6 +353,7 @@ def test_a_lock_file_that_its_holder_removed_excludes_nobody_by_mistake(path, re
     assert ids(path) == ["a"]
 
 
+@pytest.mark.long
 def test_a_writer_killed_at_any_instant_leaves_a_whole_record_and_the_next_one_goes_on(path, record):
     dice = random.Random(7)
     record.append([entry("first", text="x" * 100_000)])

@@ -47,6 +47,7 @@ def deliver(session, worker, chance):
 
 @requirement("sideband:request:once", "sideband:request:marked")
 @pytest.mark.parametrize("code", [tiny, multi_line])
+@pytest.mark.long
 def test_ten_thousand_requests_are_each_over_once_with_all_their_output_and_no_other(code):
     chance = random.Random(7)
     session, worker = SidebandSession(Terms(), 0.0), Worker()

@@ -330,6 +330,7 @@ async def test_sessions_are_bounded_and_a_look_at_one_that_is_not_there_takes_no
         assert (await it.repl("2", session="a")).text == "2\n"
 
 
+@pytest.mark.long
 async def test_a_first_call_that_is_cancelled_before_its_worker_is_there_takes_no_session(
     tmp_path, monkeypatch
 ):

@@ -101,6 +101,7 @@ def test_a_line_that_is_no_message_costs_nothing_but_itself(lab: Lab, garbage: b
 
 
 @requirement("sideband:request:unmarked")
+@pytest.mark.long
 def test_a_mark_that_never_comes_is_not_waited_for_for_ever(lab: Lab) -> None:
     desk = lab.foreign("ids", "marks", "liar")
     assert desk.begin("say it").request_id == 1
