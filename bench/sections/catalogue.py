@@ -43,7 +43,7 @@ def sections(idle: int, tree: big_tree.Size) -> list[Section]:
         long_calls.pipelined(),
         long_calls.reverse(),
         long_crowd.fan_out(idle),
-        long_pressure.keys(),
+        *(long_pressure.keys(size) for size in long_pressure.SIZES),
         long_pressure.frames(),
         long_crowd.idle_plugins(idle),
         *map(console.requests, PLACES),

@@ -1,15 +1,18 @@
 """Chunks: items cut by size, put together again, and every way in which some of them can be missing or wrong."""
 
+import base64
 import json
 import pickle
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plughost_sdk.duplex import Accumulator, chunks
+from plughost_sdk.duplex import CHUNK_BYTES, LIMIT, Accumulator, chunks
+from plughost_sdk.frames import content_length
 
 ITEMS = st.lists(st.text(max_size=40) | st.integers() | st.lists(st.integers(), max_size=10), max_size=40)
 TARGETS = st.integers(1, 600)
+PIPE_BYTES = 65_536  # what a pipe holds, where nobody has asked for more
 
 
 def cut(items, target=400, **more):
@@ -89,9 +92,17 @@ def test_an_outlier_goes_alone_and_the_others_stay_together():
     assert [len(each["data"]) for each in found] == [2, 1, 2]
 
 
-def test_the_usual_target_leaves_room_in_a_frame():
-    for each in chunks(["x" * 1_000] * 5_000):
-        assert len(each) <= 2 * 1024 * 1024
+def test_a_usual_chunk_fits_the_pipe_with_base64_and_all():
+    cut_up = list(chunks(["x" * 1_000] * 500))
+    assert len(cut_up) > 10
+    for each in cut_up:
+        params = {"topic": "t" * 512, "payload": base64.b64encode(each).decode()}
+        body = json.dumps({"jsonrpc": "2.0", "method": "plugin/handle_event", "params": params}).encode()
+        assert len(content_length.encode(body, LIMIT)) <= PIPE_BYTES
+
+
+def test_a_usual_chunk_is_no_larger_than_the_name_says():
+    assert max(map(len, chunks(["x" * 1_000] * 500))) <= CHUNK_BYTES
 
 
 def test_data_is_made_of_the_index_and_the_items():

@@ -29,7 +29,7 @@ from . import duplex_cli, duplex_manifest, stdio
 from . import duplex_fields as fields
 from . import duplex_params as params
 from .duplex_canvas import Canvas
-from .duplex_chunks import Accumulator, chunks
+from .duplex_chunks import CHUNK_BYTES, Accumulator, chunks
 from .duplex_cli import CliResult
 from .duplex_conversation import INIT, LIMIT, Conversation
 from .duplex_error import MANIFEST_VALIDATION, METHOD_NOT_FOUND, HostError, HostGone, PluginError, QueueFull
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABI_VERSION",
+    "CHUNK_BYTES",
     "LIMIT",
     "Accumulator",
     "Canvas",

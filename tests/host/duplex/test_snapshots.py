@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from plughost_sdk.duplex import CHUNK_BYTES
 
 from plughost.capabilities.gates import Refusal
 from plughost.host.duplex.deliveries import ENTRY_COST, SnapshotLimits, Tally
@@ -248,6 +249,11 @@ def test_four_plugins_with_all_that_each_may_have_do_not_lock_the_host_out():
     limits = SnapshotLimits()
     assert limits.publisher * 3 <= limits.plugins
     assert limits.store - limits.plugins >= limits.publisher
+
+
+def test_as_much_may_wait_in_chunks_of_the_usual_size_as_in_large_ones():
+    limits = SnapshotLimits()
+    assert limits.waiting * CHUNK_BYTES >= limits.queue
 
 
 def test_subscriptions_are_bounded_and_twice_is_once():
