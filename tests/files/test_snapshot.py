@@ -32,6 +32,7 @@ def test_taking_and_closing_leave_no_trace(root, tmp_path):
 
 def test_a_store_is_for_its_owner_alone(root, take):
     (root / "README.md").chmod(0o777)
+    (root / "another name of it").hardlink_to(root / "README.md")
     store = take(root).store
     for directory in (store, store / "objects", store / "originals"):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700

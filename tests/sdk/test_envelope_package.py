@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from plughost_sdk import envelope, envelope_package
-from plughost_sdk.envelope_package import PackageRefused, find_class, load, load_by_name
+from plughost_sdk.envelope_package import Package, PackageRefused, find_class, load_by_name
 
 CLASS = """
 from plughost_sdk.envelope import Plugin as Base
@@ -20,6 +20,10 @@ class {name}(Base):
     def transform(self, path, ctx): pass
 """
 PLUGIN = CLASS.format(name="Plugin")
+
+
+def load(directory):
+    return Package(directory).load()
 
 
 @pytest.fixture(autouse=True)
@@ -160,6 +164,30 @@ def test_a_module_that_is_kept_compiled_needs_no_source(package):
     py_compile.compile(str(source), cfile=f"{source}c", doraise=True)
     source.unlink()
     assert load(directory).__module__ == "lab_stamp.plugin"
+
+
+def test_a_package_is_compiled_before_it_is_loaded_and_not_run(package):
+    directory = package(__init__=f"import sys; sys.lab_ran = True\n{PLUGIN}")
+    found = Package(directory)
+    (Path(directory) / "__init__.py").unlink()
+    assert not hasattr(sys, "lab_ran")
+    assert found.load().name == "p"
+    del sys.lab_ran
+
+
+def test_what_keeps_a_package_from_being_compiled_is_said_when_it_is_loaded(package):
+    found = Package(package(__init__="def"))
+    with pytest.raises(SyntaxError):
+        found.load()
+
+
+def test_a_module_that_is_executed_again_is_compiled_again(package):
+    directory = package(__init__=PLUGIN)
+    load(directory)
+    (Path(directory) / "__init__.py").write_text(f"ANEW = True\n{PLUGIN}")
+    module = sys.modules["lab_stamp"]
+    module.__loader__.exec_module(module)
+    assert module.ANEW
 
 
 def test_what_is_kept_compiled_counts_while_its_source_is_the_same(package, monkeypatch):

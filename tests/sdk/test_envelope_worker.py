@@ -412,6 +412,20 @@ def test_validation_says_what_is_wrong_and_who_the_plugin_is(start, operator, co
     assert reply["plugin"] == FACTS
 
 
+def test_validation_imports_nothing_that_only_a_run_needs(start):
+    body = "os.write(2, ','.join(sys.modules).encode()); return []"
+    plugin = (
+        f"import os, sys\nfrom plughost_sdk import envelope\nclass Plugin(envelope.Plugin):\n    {{}}\n{REST}"
+    )
+    hooks = (
+        f"def can_handle(self, path, variables): pass\n    def validate_variables(self, variables): {body}"
+    )
+    child = start(plugin.format(hooks), mode=VALIDATE)
+    assert reply_of(child)["errors"] == []
+    parts = {f"plughost_sdk.envelope_{each}" for each in ("context", "exit", "lifecycle", "log", "prompt")}
+    assert set(child.stderr.decode().split(",")) & (COSTLY | parts | {"json", "pathlib", "re"}) == set()
+
+
 @pytest.mark.parametrize("before", UNUSABLE)
 def test_validation_reports_a_plugin_that_cannot_be_imported(start, before):
     child = start(source(before=before), mode=VALIDATE)

@@ -21,14 +21,14 @@ import abc
 import os
 import sys
 
-from .envelope_context import FileChange, PluginContext
-from .envelope_prompt import checked_all, field
-
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
     from typing import Any, NoReturn
+
+    from .envelope_context import FileChange, PluginContext
+    from .envelope_prompt import field
 
 __all__ = [
     "FileChange",
@@ -39,6 +39,17 @@ __all__ = [
     "field",
     "run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return what not every plugin needs, imported when it is first asked for."""
+    if name == "field":
+        from . import envelope_prompt as home
+    elif name in ("FileChange", "PluginContext"):
+        from . import envelope_context as home  # type: ignore[no-redef]
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(home, name)
 
 
 class PluginError(Exception):
@@ -52,6 +63,8 @@ class PluginInputRequired(Exception):
     """
 
     def __init__(self, fields: list[dict[str, Any]], reason: str) -> None:
+        from .envelope_prompt import checked_all
+
         if not isinstance(reason, str):
             raise ValueError(f"the reason is a string, not {reason!r}")
         super().__init__(reason)
@@ -90,6 +103,8 @@ class Plugin(abc.ABC):
 
     def describe_changes(self, path: Path, ctx: PluginContext) -> list[FileChange]:  # noqa: ARG002
         """Say what `transform` would do, without doing it."""
+        from .envelope_context import FileChange
+
         return [FileChange(path, "modify", f"{self.name} would modify {path.name}")]
 
     def post_transform_all(self, ctx: PluginContext) -> None:  # noqa: B027  likewise
@@ -101,10 +116,14 @@ class Plugin(abc.ABC):
 
 def run(plugin_class: type[Plugin]) -> NoReturn:
     """Serve one request over stdin and stdout, then exit. Started in a terminal, say what this is instead."""
-    from .envelope_conversation import serve
+    from .envelope_conversation import flush, serve
 
     validate = sys.argv[1:] == ["--mode", "validate"]
-    serve(lambda _request: plugin_class, validate=validate, introduction=_introduction(plugin_class))
+    status = serve(lambda _request: plugin_class, validate=validate, introduction=_introduction(plugin_class))
+    if validate:  # nothing was done that an exit handler would have to finish, and the host waits
+        flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def _introduction(plugin_class: type[Plugin]) -> str:

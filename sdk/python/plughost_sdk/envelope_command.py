@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from .envelope_conversation import serve
-from .envelope_lifecycle import EXIT_CRASHED
-from .envelope_package import load, load_by_name
+from .envelope_conversation import flush, serve
+from .envelope_frame import EXIT_CRASHED
+from .envelope_package import Package, load_by_name, own_modules
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
@@ -25,10 +25,20 @@ def run_command(arguments: list[str]) -> NoReturn:
     clean_path()
     sys.dont_write_bytecode = True  # the plugin may lie in the directory that it works on
 
-    def find(request: dict[str, Any]) -> type[Plugin]:
-        return load(directory) if directory else load_by_name(request.get("plugin_module"))
+    package = Package(directory) if directory else None
 
-    serve(find, validate=mode == "validate", introduction=INTRODUCTION, ahead=ahead)
+    def find(request: dict[str, Any]) -> type[Plugin]:
+        return load_by_name(request.get("plugin_module")) if package is None else package.load()
+
+    if mode == "validate":
+        status = serve(find, validate=True, introduction=INTRODUCTION)
+        flush()
+        os._exit(status)  # nothing was done that an exit handler would have to finish, and the host waits
+    from .envelope_exit import leave
+
+    known = set(sys.modules)
+    status = serve(find, validate=False, introduction=INTRODUCTION, ahead=ahead)
+    leave(status, known, own_modules())
 
 
 def parse(arguments: list[str]) -> tuple[str, str, bool]:

@@ -1,9 +1,13 @@
-"""What a hook is given and what it gives back: the context of a run, and the change it would make. Both frozen."""
+"""What a hook is given and what it gives back: the context of a run, made of the request, and the change it would make.
+
+Both are frozen.
+"""
 
 from __future__ import annotations
 
 import os
 
+from .envelope_frame import FrameRefused, object_of
 from .envelope_log import Log
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
 
 ANSWERS_FILE = ".exlab-answers.yml"  # in the destination, unless the host names another
 KINDS = ("modify", "create", "rename", "delete")
+
+_TEXTS = ("template_name", "template_version", "run_kind", "equipment_id", "project")
 
 
 class _Frozen:
@@ -99,6 +105,44 @@ class PluginContext(_Frozen):
         from pathlib import Path
 
         return Path(self.__dict__["_answers_file"])
+
+
+def context_of(request: dict[str, Any]) -> PluginContext:
+    """Return the context that *request* speaks of. Raises FrameRefused."""
+    given = object_of(request.get("context"), "context")
+    return PluginContext(
+        variables=object_of(given.get("variables"), "variables"),
+        dst_root=_text(given, "dst_root"),
+        answers_file=_text(given, "answers_file"),
+        dry_run=_flag(request, "dry_run") or _flag(given, "dry_run"),
+        extra_inputs=object_of(request.get("extra_inputs"), "extra_inputs"),
+        log=Log(),
+        **{key: _text(given, key) for key in _TEXTS},
+    )
+
+
+def files_of(request: dict[str, Any]) -> list[str]:
+    """Return the paths that *request* names. Raises FrameRefused."""
+    files = request.get("files")
+    if files is None:
+        return []
+    if not isinstance(files, list) or not all(isinstance(each, str) for each in files):
+        raise FrameRefused("files must be a list of strings")
+    return files
+
+
+def _text(given: dict[str, Any], key: str) -> str:
+    value = given.get(key)
+    if value is not None and not isinstance(value, str):
+        raise FrameRefused(f"{key} must be a string, not {type(value).__name__}")
+    return value or ""
+
+
+def _flag(given: dict[str, Any], key: str) -> bool:
+    value = given.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise FrameRefused(f"{key} must be true or false, not {type(value).__name__}")
+    return bool(value)
 
 
 class FileChange(_Frozen):

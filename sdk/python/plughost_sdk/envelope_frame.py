@@ -1,4 +1,7 @@
-"""The two frames of `envelope`: bytes on a descriptor to a value, and a value to one line. Knows no meaning."""
+"""The two frames of `envelope`: bytes on a descriptor to a value, and a value to one line. Knows no meaning.
+
+The exit statuses are here too: each is half of an answer, and goes with a frame or with none.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,11 @@ if TYPE_CHECKING:
 
 FRAME_LIMIT = 1_048_576  # bytes of one frame, either way, without its line feed: the contract's limit
 READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
+
+EXIT_SUCCESS = 0
+EXIT_FAILED = 1
+EXIT_INPUT_REQUIRED = 2
+EXIT_CRASHED = 3  # also: the request, the plugin or the reply is unusable
 
 IDLE_IMPORTS = ("re", "fnmatch", "urllib.parse", "pathlib", "json")  # pathlib in pieces, the largest first
 
@@ -42,6 +50,15 @@ def read_frame(fd: int, *, ahead: bool = False) -> Any:
         return small_json.from_json(data)
     except (ValueError, RecursionError) as error:
         raise FrameRefused(f"the request is not one JSON value: {error}") from error
+
+
+def object_of(value: object, name: str, *, optional: bool = True) -> dict[str, Any]:
+    """Return *value*, an object. Raises FrameRefused. Null counts as missing: a host may spell out what it lacks."""
+    if value is None and optional:
+        return {}
+    if not isinstance(value, dict):
+        raise FrameRefused(f"{name} must be an object, not {type(value).__name__}")
+    return value
 
 
 def _use_idle_time(fd: int) -> None:

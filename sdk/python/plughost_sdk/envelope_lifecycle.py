@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 
-from .envelope import FileChange, PluginError, PluginInputRequired
+from .envelope import PluginError, PluginInputRequired
+from .envelope_context import FileChange
+from .envelope_frame import EXIT_CRASHED, EXIT_FAILED, EXIT_INPUT_REQUIRED, EXIT_SUCCESS
 from .envelope_log import shown
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
@@ -21,11 +23,6 @@ if TYPE_CHECKING:
     from .envelope_log import Log
 
     Reply = dict[str, Any]
-
-EXIT_SUCCESS = 0
-EXIT_FAILED = 1
-EXIT_INPUT_REQUIRED = 2
-EXIT_CRASHED = 3  # also: the request, the plugin or the reply is unusable
 
 WORDS_LIMIT = 4_096  # characters of an exception's message that are logged
 TRACEBACK_LIMIT = 16_384  # characters of a traceback that are logged: its end, where the cause is

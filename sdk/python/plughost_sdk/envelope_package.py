@@ -1,7 +1,8 @@
 """A plugin's directory, or the name of its module, to its class. Puts nothing on the import path.
 
 The package is loaded from its own directory, so a neighbour of it cannot stand in for another module, and
-its own name cannot stand in for one of the standard library.
+its own name cannot stand in for one of the standard library. It is compiled before it is needed, while a worker that
+was started early waits for its request; nothing of it runs before it is loaded.
 """
 
 from __future__ import annotations
@@ -39,22 +40,45 @@ class PackageRefused(Exception):
 class _Loader(SourceFileLoader):
     """Loads a file of the package; what is kept compiled of it counts, as with any import."""
 
+    prepared: CodeType | None = None
+
+    def prepare(self) -> None:
+        """Compile it, if that can be done; if not, whoever executes it is told why."""
+        try:
+            self.prepared = self.get_code(self.name)
+        except Exception:
+            self.prepared = None
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        code, self.prepared = self.prepared, None  # once: whoever loads it again means what it is then
+        return super().get_code(fullname) if code is None else code
+
     def source_to_code(self, data: Any, path: Any) -> CodeType:  # type: ignore[override]  # its bases disagree too
         return code_of(data, path)
 
 
-def load(directory: str) -> type[Plugin]:
-    """Return the plugin class of the package in *directory*. Raises PackageRefused, and what the code raises."""
-    directory = os.path.abspath(directory)
-    for name in FILES:
-        path = os.path.join(directory, name)
-        if os.path.isfile(path):
-            return find_class(_execute(_module_name(directory), path, directory))
-    raise PackageRefused(f"{directory} holds neither {FILES[0]} nor {FILES[1]}")
+class Package:
+    """The package in *directory*, compiled. What keeps it from that is not said before it is loaded."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = os.path.abspath(directory)
+        self._loader: _Loader | None = None
+        for name in FILES:
+            path = os.path.join(self._directory, name)
+            if os.path.isfile(path):
+                self._loader = _Loader(_module_name(self._directory), path)
+                self._loader.prepare()
+                break
+
+    def load(self) -> type[Plugin]:
+        """Run it, and return its plugin class. Raises PackageRefused, and what the code raises."""
+        if self._loader is None:
+            raise PackageRefused(f"{self._directory} holds neither {FILES[0]} nor {FILES[1]}")
+        return find_class(_execute(self._loader, self._directory))
 
 
 def load_by_name(name: object) -> type[Plugin]:
-    """Return the plugin class of the module that an older host names. Raises like `load`."""
+    """Return the plugin class of the module that an older host names. Raises like `Package.load`."""
     if not isinstance(name, str) or not name:
         raise PackageRefused("no plugin is named: neither a directory in the command nor plugin_module")
     from importlib import import_module
@@ -80,15 +104,25 @@ def find_class(module: ModuleType) -> type[Plugin]:
     )
 
 
-def _execute(name: str, path: str, directory: str) -> ModuleType:
-    """Return the module in *path*, executed as the package *name*."""
+def own_modules() -> dict[str, ModuleType]:
+    """Return the modules that were loaded from packages of plugins, by name."""
+    kind = type(sys)
+    return {
+        name: module
+        for name, module in sys.modules.items()
+        if type(module) is kind and type(vars(module).get("__loader__")) is _Loader
+    }
+
+
+def _execute(loader: _Loader, directory: str) -> ModuleType:
+    """Return the module of *loader*, executed as the package in *directory*."""
+    name, path = loader.name, loader.path
     kinds = (
         (ExtensionFileLoader, EXTENSION_SUFFIXES),
         (_Loader, SOURCE_SUFFIXES),
         (SourcelessFileLoader, BYTECODE_SUFFIXES),
     )
     sys.path_importer_cache[directory] = FileFinder(directory, *kinds)  # for the other modules of the package
-    loader = _Loader(name, path)
     spec = ModuleSpec(name, loader, origin=path, is_package=True)
     spec.submodule_search_locations = [directory]
     spec.has_location = True

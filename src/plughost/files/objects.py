@@ -35,15 +35,15 @@ class Objects:
         self._next = 0
 
     def prepare(self) -> None:
-        """Make the directories of an empty store."""
-        for name in (COPIES, ORIGINALS):
-            (self.store / name).mkdir(mode=0o700)
+        """Make the directory for copies in an empty store; that for links is made with the first one."""
+        (self.store / COPIES).mkdir(mode=0o700)
 
     def regain(self) -> None:
         """Give ourselves access again: a plugin of our own user may have taken it away, even one that is confined."""
         with suppress(OSError):  # what cannot be regained will be missed, and named, when it is needed
             for directory in (self.store, self.store / COPIES, self.store / ORIGINALS):
-                os.chmod(directory, 0o700)
+                if os.path.lexists(directory):
+                    os.chmod(directory, 0o700)
             for directory in (self.store, self.store / COPIES):
                 with os.scandir(directory) as entries:
                     for entry in entries:
@@ -59,7 +59,7 @@ class Objects:
     def keep_only(self, copies: set[int], originals: set[int]) -> None:
         """Remove every object but these, and number new ones after them."""
         for name, kept in ((COPIES, copies), (ORIGINALS, originals)):
-            for each in os.listdir(self.store / name):
+            for each in os.listdir(self.store / name) if os.path.isdir(self.store / name) else ():
                 if not each.isdecimal() or int(each) not in kept:
                     (self.store / name / each).unlink()
         self._next = max(self._next, *(number + 1 for number in copies | originals), 0)
@@ -139,6 +139,7 @@ class Objects:
         directory, name = directories.parent(path)
         number = self._take_number()
         with suppress(OSError):  # another filesystem, or a file that is not ours to link
+            (self.store / ORIGINALS).mkdir(mode=0o700, exist_ok=True)
             os.link(name, self.original(number), src_dir_fd=directory, follow_symlinks=False)
             return number
         return None

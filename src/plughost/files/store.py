@@ -41,15 +41,15 @@ def find(root: Path) -> Path | None:
 
 def locate(root: Path) -> tuple[Path, Path] | None:
     """Return a tree and the store that was left of it: *root* itself, or what it links to."""
-    plain = Path(os.path.abspath(root))
-    trees = [
-        plain.parent.resolve() / plain.name,
-        plain.resolve(),
-    ]  # a plugin may have made it the link that it is
-    for tree in dict.fromkeys(trees):
-        for store in _places(tree):
+    above, name = os.path.split(os.path.abspath(root))
+    tree = Path(os.path.realpath(above), name)
+    trees = (
+        [tree, tree.resolve()] if tree.is_symlink() else [tree]
+    )  # a plugin may have made it the link that it is
+    for each in trees:
+        for store in _places(each):
             if _is_ours(store):
-                return tree, store
+                return each, store
     return None
 
 
@@ -119,7 +119,7 @@ def _apart(tree: Path) -> Path | None:
         base = Path(state) if os.path.isabs(state) else Path.home() / ".local/state"
     except RuntimeError:  # nobody knows where home is
         return None
-    return base.resolve() / "plughost/passes" / sha256(os.fsencode(tree)).hexdigest()[:32]
+    return Path(os.path.realpath(base), "plughost/passes", sha256(os.fsencode(tree)).hexdigest()[:32])
 
 
 def _can_hold(parent: Path, tree: Path) -> bool:

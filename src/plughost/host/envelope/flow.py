@@ -27,9 +27,10 @@ from ...errors import TreeError, Unsupported
 from ...failures import PluginFailure
 from ...files import recovery, store
 from ...files.changes import Change, ChangeKind
+from ...files.glance import may_hold
 from ...files.lock import TreeLock
 from ...files.snapshot import Snapshot
-from ...files.tree import Entry, Kind, scan
+from ...files.tree import Entry, Kind
 from ...manifest import binding as bindings
 from ...manifest.binding import Binding, Environment
 from ...manifest.envelope_binding import bind
@@ -39,7 +40,7 @@ from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
 from ..events import Event, PluginApplied, PluginBegun, What
-from .ledger import SCRATCH_PREFIX, Ledger, remove_scratch, settle, touched
+from .ledger import SCRATCH_PREFIX, TEMPORARY, Ledger, remove_scratch, settle, touched
 from .options import PassOptions, PassResult
 from .plugin_flow import AHEAD, PluginRun
 from .signals import undisturbed
@@ -81,7 +82,7 @@ class Pass:
             told = None if store.find(options.root) is None else (yield Work(self._recover))
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
             try:
-                (self._scratch / "tmp").mkdir()
+                (self._scratch / TEMPORARY).mkdir()
                 self._ledger = Ledger(options, self.run, self._scratch)
                 self._ledger.check()
                 return (yield from self._body(told))
@@ -146,7 +147,7 @@ class Pass:
         launched, problems = yield from self._launch_validation(self._options.manifests)
         self._first = self._plugin_run(self._options.manifests[0])
         if not problems:
-            yield from self._start_ahead()
+            yield from self._start_ahead(self._first)
         if self._confined:
             yield Work(self._save)
         problems += yield from self._finish_validation(launched)
@@ -158,14 +159,13 @@ class Pass:
             yield Dismiss((self._first.waiting,))
         return problems
 
-    def _start_ahead(self) -> Flow[None]:
+    def _start_ahead(self, run: PluginRun) -> Flow[None]:
         """Start the first worker if it is ours. It runs no code of the plugin's before it is told its files."""
-        if self._options.jobs > 1 or self._first.manifest.command:
+        if self._options.jobs > 1 or run.manifest.command:
             return
-        found = yield Work(partial(scan, self._options.root))
-        words = (AHEAD,) if self._matching(self._first.manifest, found) else ()
+        words = (AHEAD,) if may_hold(self._options.root, partial(self._is_for, run.manifest)) else ()
         with suppress(PluginFailure):  # its own turn will tell
-            self._first.waiting = yield from self._first.launch(*words)
+            run.waiting = yield from run.launch(*words)
 
     def _launch_validation(
         self, manifests: Sequence[EnvelopeManifest]
@@ -240,18 +240,23 @@ class Pass:
         around = self._look_around(run)
         yield from run.work()
         run.warnings += around.changed() if around is not None else []
+        self._tell_applied([run], (yield Work(partial(self._settle, run))))
+
+    def _settle(self, run: PluginRun) -> list[Applied]:
+        """Look at what became of the tree, keep or undo it, and write it down."""
         try:
-            changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
+            changes = self._snapshot.changes()
             violations = run.violations(changes, self._snapshot.paths)
             undo = bool(violations) or run.aborted or not (run.good or self._options.keep_partial)
             if changes and undo:
-                yield Work(self._snapshot.revert)
-            entries = yield from self._accept([(run, () if undo else changes, violations)])
+                self._snapshot.revert()
+            entries = self._accept([(run, () if undo else changes, violations)])
         except TreeError as error:  # what it made of the tree cannot be looked at, or not be saved
-            yield Work(self._snapshot.revert)
+            self._snapshot.revert()
             run.error = f"what it left could not be kept: {error.problem}"
-            entries = yield from self._accept([(run, (), ())])
-        yield from self._write([run], entries)
+            entries = self._accept([(run, (), ())])
+        self._write([run], entries)
+        return entries
 
     def _apply_group(self, group: list[PluginRun]) -> Flow[None]:
         """Apply several plugins at once. If that leaves a doubt who did what, undo it and take turns."""
@@ -260,9 +265,9 @@ class Pass:
             own = tuple(self._options.root / path for path in run.files)
             run.binding = self._binding(run.manifest, writable=own)
         yield Together(tuple(run.work() for run in group))
-        entries = yield from self._accept_shares(group)
+        entries = yield Work(partial(self._settle_shares, group))
         if entries is not None:
-            yield from self._write(group, entries)
+            self._tell_applied(group, entries)
             return
         for number, run in enumerate(group):
             if self._stopped:
@@ -271,7 +276,7 @@ class Pass:
                 yield from self._take_over()
             if run.aborted:  # the operator has given up on it, and is not asked again
                 self._begin(run)
-                yield from self._write([run], (yield from self._accept([(run, (), ())])))
+                self._tell_applied([run], (yield Work(partial(self._settle, run))))
                 return
             again = self._plugin_run(run.manifest)
             again.known |= run.known
@@ -280,36 +285,37 @@ class Pass:
             again.warnings.append(AGAIN)
             yield from self._apply(again)
 
-    def _accept_shares(self, group: list[PluginRun]) -> Flow[list[Applied] | None]:
-        """Accept what *group* did if it is beyond doubt who did what; undo it otherwise."""
+    def _settle_shares(self, group: list[PluginRun]) -> list[Applied] | None:
+        """Keep what *group* did, and write it down, if it is beyond doubt who did what; undo it otherwise."""
         try:
-            changes: tuple[Change, ...] = yield Work(self._snapshot.changes)
+            changes = self._snapshot.changes()
             shares = _shares(group, changes, self._snapshot)
-            if shares is not None and not any(run.violations(changes, self._snapshot.paths) for run in group):
-                return (yield from self._accept([(run, shares[run.manifest.name], ()) for run in group]))
+            if shares is None or any(run.violations(changes, self._snapshot.paths) for run in group):
+                self._snapshot.revert()
+                return None
+            entries = self._accept([(run, shares[run.manifest.name], ()) for run in group])
         except TreeError:  # one of them made something of the tree that cannot be kept
-            pass
-        yield Work(self._snapshot.revert)
-        return None
+            self._snapshot.revert()
+            return None
+        self._write(group, entries)
+        return entries
 
-    def _accept(self, judged: list[tuple[PluginRun, Sequence[Change], Sequence[str]]]) -> Flow[list[Applied]]:
+    def _accept(self, judged: list[tuple[PluginRun, Sequence[Change], Sequence[str]]]) -> list[Applied]:
         """Accept the tree as it is now, with the note of how it came to be. Raises TreeError if it cannot be saved."""
         entries = [run.entry(changes, violations) for run, changes, violations in judged]
         note = self._ledger.note(entries)
         if any(changes for _, changes, _ in judged):
-            yield Work(partial(self._snapshot.advance, note))
+            self._snapshot.advance(note)
         else:
-            self._snapshot.set_note(note)  # which is not waited for: a thread would take longer
+            self._snapshot.set_note(note)
         return entries
 
-    def _write(self, runs: list[PluginRun], entries: list[Applied]) -> Flow[None]:
-        """Write down what was accepted, and tell everybody."""
+    def _write(self, runs: list[PluginRun], entries: list[Applied]) -> None:
+        """Write down what was accepted."""
+        self._ledger.write(entries, [log for run in runs for log in run.logs])
+        self._at_work = []
 
-        def write() -> None:
-            self._ledger.write(entries, [log for run in runs for log in run.logs])
-            self._at_work = []
-
-        yield Work(write)
+    def _tell_applied(self, runs: list[PluginRun], entries: list[Applied]) -> None:
         self._entries += entries
         for run, entry in zip(runs, entries, strict=True):
             if run.attempt.failure is not None:
@@ -357,16 +363,19 @@ class Pass:
 
     def _matching(self, manifest: EnvelopeManifest, entries: Mapping[str, Entry]) -> list[str]:
         """Return the regular files that *manifest* is for, if they are to be worked on."""
-        chosen = self._options.files
         return [
             path
             for path, entry in entries.items()
-            if entry.kind is Kind.FILE and matches(manifest, path) and (chosen is None or path in chosen)
+            if entry.kind is Kind.FILE and self._is_for(manifest, path)
         ]
+
+    def _is_for(self, manifest: EnvelopeManifest, path: str) -> bool:
+        chosen = self._options.files
+        return matches(manifest, path) and (chosen is None or path in chosen)
 
     def _binding(self, manifest: EnvelopeManifest, *, writable: tuple[Path, ...]) -> Binding:
         binding = bind(manifest)
-        tmp = self._scratch / "tmp"
+        tmp = self._scratch / TEMPORARY
         return bindings.replace(
             binding,
             cwd=self._options.root,

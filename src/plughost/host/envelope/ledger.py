@@ -29,6 +29,7 @@ from .worker_log import WorkerLog
 INTERRUPTED = "the pass was interrupted while it ran; its changes were undone"
 STDERR_DIRECTORY = "plugins"  # below that of the logs: plugins/NAME/RUN-ATTEMPT.stderr
 SCRATCH_PREFIX = "plughost-pass-"
+TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
 
 
 class Ledger:
@@ -169,9 +170,14 @@ def _ended_now(entry: Applied) -> Applied:
 
 def remove_scratch(scratch: Path) -> None:
     """Remove a pass's temporary directory, whatever a plugin made of it."""
-    if scratch.name.startswith(SCRATCH_PREFIX):  # the name comes from a file: never anything else
-        with suppress(OSError):
-            shutil.rmtree(scratch)
+    if not scratch.name.startswith(SCRATCH_PREFIX):  # the name comes from a file: never anything else
+        return
+    with suppress(OSError):  # nearly always nobody has left anything there
+        os.rmdir(scratch / TEMPORARY)
+        os.rmdir(scratch)
+        return
+    with suppress(OSError):
+        shutil.rmtree(scratch)
 
 
 def aborted(run: str, manifest: EnvelopeManifest) -> Applied:
