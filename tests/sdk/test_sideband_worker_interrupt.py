@@ -368,3 +368,13 @@ def test_an_interrupt_without_a_number_finds_nothing_once_a_request_is_over(work
     worker.run(OWN)
     worker.interrupt(signalled=False)
     assert worker.message("interrupted") == {"type": "interrupted", "outcome": "idle"}
+
+
+def test_only_the_first_interrupt_of_a_request_that_is_over_is_waited_with(worker):
+    number = worker.send(OWN)
+    worker.finish()
+    for _ in range(100):
+        worker.interrupt(signalled=False, request_id=number)
+    outcomes = [worker.message("interrupted")["outcome"] for _ in range(100)]
+    assert outcomes[1:] == ["idle"] * 99
+    assert survives(worker)

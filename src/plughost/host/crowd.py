@@ -211,6 +211,9 @@ class Crowd:
         finally:
             self._leader = before
             self._last_led = now
+            if before is not None:  # whom we have interrupted may poll, and not know what we have heard
+                self._polling = True
+                self._ring()
             if self._followers:
                 next(iter(self._followers)).notify()
             elif now - began > LED_LONG_S:
@@ -286,6 +289,7 @@ class Crowd:
         """Wait for what happens next, the guard given up meanwhile, and deal with it. Returns what time it is then."""
         if self._ended:
             raise HostClosed("the host is closed")
+        self._polling = True  # whoever posts something from here on rings
         if self._posted:
             wait = 0.0
         elif self._changed:  # it is not looked at yet, and nothing is so urgent: most answers come at once
@@ -293,7 +297,6 @@ class Crowd:
         else:
             wait = (self._due if self._due < self._fleet_due else self._fleet_due) - now
             wait = SIGNAL_S if wait > SIGNAL_S else max(0.0, wait)
-        self._polling = True
         self.guard.release()
         try:
             found = self._poll(wait)
@@ -311,6 +314,7 @@ class Crowd:
         now = self._clock()
         if not found or now - self._looked > MOMENT_S:  # a flood must not keep us from looking
             self._pass_time(now)
+            now = self._clock()
         if self._followers:
             for condition, (goal, signal) in self._followers.items():
                 if goal.is_over or signal.is_pending:

@@ -148,9 +148,9 @@ def encode_request(id: int, method: str, params: Any) -> bytes:
     try:
         written = _encode(params)
     except Exception:
-        written = _NULL
-    if _NULL in written:  # which may stand for a NaN; and the right words for what cannot be said
-        written = bytes(params) if isinstance(params, Raw) else strict_json.encode(params, method)
+        written = strict_json.encode(params, method)  # which has the right words
+    if _NULL in written and not isinstance(params, Raw):  # it may stand for a NaN
+        strict_json.check_finite(params, method)
     return b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % (id, _name(method), written)
 
 

@@ -72,12 +72,21 @@ def encode(message: Any, what: str) -> bytes:
     """Return *message* as JSON bytes. Raises LocalProtocolError if it cannot be said in JSON."""
     try:
         encoded = _encoder.encode(message)
-        lossless = b"null" not in encoded or _finite(msgspec.to_builtins(message))
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise LocalProtocolError(f"{what}: cannot be written as JSON ({error})") from error
+    if b"null" in encoded:
+        check_finite(message, what)
+    return encoded
+
+
+def check_finite(message: Any, what: str) -> None:
+    """Raise LocalProtocolError if *message* holds a NaN or an infinity, which msgspec writes as null."""
+    try:
+        lossless = _finite(msgspec.to_builtins(message))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError) as error:
         raise LocalProtocolError(f"{what}: cannot be written as JSON ({error})") from error
     if not lossless:
         raise LocalProtocolError(f"{what}: JSON has no NaN and no infinity")
-    return encoded
 
 
 def _finite(value: Any) -> bool:

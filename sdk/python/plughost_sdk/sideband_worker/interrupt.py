@@ -123,12 +123,18 @@ class Interrupts:
         return signalled and request.private and self._was_private(request)
 
     def _was_private(self, request: Request) -> bool:
-        """Tell whether a handler of user code's own has had the signal: it has not if the signal comes only now."""
-        for _ in range(round(SIGNAL_WAIT_S / KNOCK_S)):
-            if request.late:
-                return False
-            sleep(KNOCK_S)
-        return not request.late
+        """Tell whether a handler of user code's own has had the signal: it has not if the signal comes only now.
+
+        The first such interrupt decides: whoever sends many must not hold us up.
+        """
+        if not request.settled:
+            request.settled = True
+            for _ in range(round(SIGNAL_WAIT_S / KNOCK_S)):
+                if request.late:
+                    break
+                sleep(KNOCK_S)
+            return not request.late
+        return False
 
     def leave(self) -> None:
         """Tell user code, if any runs, that the session is ending. Called by the control thread."""

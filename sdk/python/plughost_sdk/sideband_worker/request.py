@@ -29,6 +29,7 @@ class Request:
         self.deferred = False  # a signal came while our own code ran
         self.private = False  # it has ended with a handler of its own in place, which tells us nothing
         self.late = False  # a signal came when it was over
+        self.settled = False  # an interrupt that came when it was over has waited for its signal
         self.watched = False  # a thread sees to it that user code feels what it is owed
 
     def tagged(self, **members: Value) -> dict[str, Value]:

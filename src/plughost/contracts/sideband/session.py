@@ -130,7 +130,8 @@ class SidebandSession(Conversation[State, Said]):
         """
         if (self.state, Speaker.HOST, Said.INTERRUPT) not in TRANSITIONS:
             raise LocalProtocolError(f"it cannot be interrupted: {self._obstacle()}")
-        self._tell(wire.Interrupt(self.request_id if self._ids and self.request_id is not None else UNSET))
+        runs = self.request_id if self._ids and self.state in BUSY else None
+        self._tell(wire.Interrupt(UNSET if runs is None else runs))
         if self.state in BUSY:
             self._read_is_over()  # or will be, when the worker hears of this
         self._advance(Speaker.HOST, Said.INTERRUPT)

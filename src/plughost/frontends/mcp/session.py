@@ -96,14 +96,20 @@ class Session:
     def take_back(self, turn: Turn) -> None:
         """*turn* did not reach the agent: the next one begins with it."""
         self._kept[:0] = turn.replies
-        if len(self._kept) > REPLIES_KEPT:  # of an agent that never stays: what came first is only counted
-            *first, last = self._kept[: 1 - REPLIES_KEPT]
-            items = omit(tuple(item for reply in first for item in reply.items))
-            failure = last.failure or next((each.failure for each in first[::-1] if each.failure), None)
-            self._kept[: 1 - REPLIES_KEPT] = [replace(last, items=(items, *last.items), failure=failure)]
+        self._forget_oldest()
         self._told = ReplyState.RUNNING
         if turn.replaced:
             self._generation -= 1  # it is to be told again
+
+    def _forget_oldest(self) -> None:
+        """Of an agent that never stays: what came first is only counted."""
+        if len(self._kept) <= REPLIES_KEPT:
+            return
+        *first, last = self._kept[: 1 - REPLIES_KEPT]
+        items = tuple(item for reply in first for item in reply.items)
+        failure = last.failure or next((each.failure for each in first[::-1] if each.failure), None)
+        merged = (omit(items), *last.items) if items else last.items
+        self._kept[: 1 - REPLIES_KEPT] = [replace(last, items=merged, failure=failure)]
 
     async def _turn(self, sign: str, rest: str, timeout_s: float, gone: asyncio.Event) -> Turn:
         is_new = self._console is None
@@ -175,6 +181,7 @@ class Session:
         if self._console is not None:
             with suppress(PlughostError):  # the host is closed
                 self._kept.append(await self._console.poll(SETTLE_S))
+        self._forget_oldest()
 
     async def _open(self) -> AsyncConsole:
         if self._console is None:
