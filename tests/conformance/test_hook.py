@@ -11,9 +11,9 @@ from plughost import pipeline
 from plughost.conformance import hook
 from plughost.conformance.canaries import hook as canaries
 from plughost.conformance.hook_interview import Interviewer
-from plughost.conformance.hook_verdict import Remark, Skip
 from plughost.conformance.report import Report, Status
 from plughost.conformance.requirements import requirements
+from plughost.conformance.verdict import Remark, Skip
 from plughost.contracts.hook.messages import Phase
 from plughost.errors import LocalProtocolError
 from plughost.manifest import binding as bindings

@@ -19,28 +19,15 @@ from .envelope_examination import PROVOKED, Examination
 from .envelope_seen import Seen, some
 from .report import Axis, Report, Status
 from .requirements import requirements
+from .verdict import Remark, Skip
 
 PAIRS = {"success": 0, "failed": 1, "input_required": 2}
 MORE = "`--against`, `--var` and `--answer` give it others"
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
-    """An axis that does not apply, and why."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Advice:
     """What a plugin SHOULD do and does not: no broken clause, but worth saying."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """An axis that passed, and what to know about it."""
 
     text: str
 

@@ -24,6 +24,7 @@ from ..process.stderr import printable
 from .probe import Probe
 from .report import Axis, Report, Status
 from .requirements import requirements
+from .verdict import Skip
 
 REQUEST_ID = "plugin_req_00c0ffee00c0ffee"
 QUIET_S = 0.3  # how long a plugin that should be silent is listened to
@@ -31,13 +32,6 @@ NO_SUCH_TOOL = "plughost-check-no-such-tool"
 
 _HANDSHAKE = strict_json.Decoder(HandshakeResponse, "handshake")
 _RESPONSE = strict_json.Decoder(Response, "response")
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    """An axis that does not apply, and why."""
-
-    reason: str
 
 
 @dataclass(slots=True)

@@ -18,9 +18,10 @@ from ..process.launcher import Launcher
 from ..process.local import LocalLauncher
 from . import hook_frames, hook_handshake, hook_requests, hook_rounds
 from .hook_examination import QUIET_S, Examination
-from .hook_verdict import Check, Skip, judged
+from .hook_verdict import Check, judged
 from .report import Axis, Report
 from .requirements import requirements
+from .verdict import Skip
 
 CHECKS: dict[str, Check] = {**hook_frames.CHECKS, **hook_handshake.CHECKS, **hook_rounds.CHECKS}
 # What can be judged without an introduction, with one that cannot be read, and only with an answer to each request.

@@ -11,7 +11,8 @@ from ..messages.quoting import quote
 from .hook_examination import Examination
 from .hook_sameness import outline
 from .hook_seen import Answer, Seen, shown, whole_frames
-from .hook_verdict import Check, Skip, Verdict
+from .hook_verdict import Check, Verdict
+from .verdict import Skip
 
 
 def body(found: Examination) -> Verdict:

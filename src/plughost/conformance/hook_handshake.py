@@ -15,7 +15,8 @@ from ..manifest.binding import COMMAND_LINE
 from ..messages.quoting import listed, quote
 from .hook_examination import Examination
 from .hook_seen import shown
-from .hook_verdict import Check, Skip, Verdict
+from .hook_verdict import Check, Verdict
+from .verdict import Skip
 
 OTHER_PROTOCOLS = (PROTOCOL + 1, 0)  # the next one, and a greeting that names none
 MISMATCH = re.compile(r"protocol version mismatch", re.IGNORECASE)

@@ -15,7 +15,8 @@ from ..messages.quoting import listed, quote
 from .hook_examination import Examination
 from .hook_sameness import other_fragments, outline
 from .hook_seen import Seen, whole_frames
-from .hook_verdict import Check, Remark, Skip, Verdict
+from .hook_verdict import Check, Verdict
+from .verdict import Remark, Skip
 
 MORE = "`--schema` gives it another pipeline"
 
