@@ -77,8 +77,13 @@ class Package:
         return find_class(_execute(self._loader, self._directory))
 
 
+def load(directory: str) -> type[Plugin]:
+    """Return the plugin class of the package in *directory*. Raises like `Package.load`. For tests of a plugin."""
+    return Package(directory).load()
+
+
 def load_by_name(name: object) -> type[Plugin]:
-    """Return the plugin class of the module that an older host names. Raises like `Package.load`."""
+    """Return the plugin class of the module that an older host names. Raises like `load`."""
     if not isinstance(name, str) or not name:
         raise PackageRefused("no plugin is named: neither a directory in the command nor plugin_module")
     from importlib import import_module
