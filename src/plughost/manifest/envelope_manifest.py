@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,12 @@ class EnvelopeManifest(Struct, frozen=True):
 def read(directory: Path) -> EnvelopeManifest:
     """Return the manifest in *directory*. Raises ManifestError."""
     file = directory / FILE_NAME
-    return of_document(yaml_document.read(file), directory, str(file))
+    return parse(yaml_document.text(file), directory, str(file))
 
 
+@lru_cache(
+    maxsize=64
+)  # YAML takes a millisecond, and a host that stays reads the same manifest for every pass
 def parse(text: str, directory: Path, source: str = FILE_NAME) -> EnvelopeManifest:
     """Return the manifest in *text*, as if it were a file in *directory*. Raises ManifestError."""
     return of_document(yaml_document.parse(text, source), directory, source)

@@ -39,7 +39,12 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL)
 
 def read(path: Path) -> dict[str, Any]:
     """Return the file at *path* as a mapping of plain values. Raises ManifestError."""
-    return parse(bounded_file.text(path, SIZE_LIMIT, "Put the manifest there"), str(path))
+    return parse(text(path), str(path))
+
+
+def text(path: Path) -> str:
+    """Return what the file at *path* says, if it is not too long. Raises ManifestError."""
+    return bounded_file.text(path, SIZE_LIMIT, "Put the manifest there")
 
 
 def parse(text: str, source: str) -> dict[str, Any]:
