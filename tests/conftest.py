@@ -93,7 +93,8 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     by_name = any("::" in arg for arg in wanted)
     for item in items:
         stays = by_name or item.get_closest_marker("long") is None
-        for name, every in () if wanted else _thinned(item):
+        if not wanted:
+            name, every = _thinned(item)
             stays = stays and seen[name] % every == 0
             seen[name] += 1
         (kept if stays else left_out).append(item)
@@ -101,17 +102,17 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=left_out)
 
 
-def _thinned(item: pytest.Item) -> list[tuple[str, int]]:
-    """Return among whom *item* is counted, and of how many one runs every day; nothing if it always does."""
+def _thinned(item: pytest.Item) -> tuple[str, int]:
+    """Return among whom *item* is counted, and of how many one runs every day."""
     file = item.nodeid.partition("::")[0]
     every = next((each for start, each in SLOW.items() if file.startswith(start)), 1)
     thin = item.get_closest_marker("thin")
     if thin is not None:
         name = item.nodeid.partition("[")[0] if len(thin.args) == 1 else thin.args[1]
-        return [(name, max(every, thin.args[0]))]
+        return name, max(every, thin.args[0])
     if every > 1 and item.get_closest_marker("requirement") and "[" not in item.nodeid:
-        return [(f"{file}, clauses", 2)]  # it may be the only test of its clause
-    return [(file, every)]
+        return f"{file}, clauses", 2  # it may be the only test of its clause
+    return file, every
 
 
 def pytest_asyncio_loop_factories(

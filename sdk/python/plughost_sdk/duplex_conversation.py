@@ -21,7 +21,7 @@ from _thread import allocate_lock, get_ident
 from .duplex_error import INVALID_PARAMS, METHOD_NOT_FOUND, HostError, HostGone, PluginError, QueueFull
 from .duplex_message import decode, result_of
 from .duplex_report import say, show_traceback, words
-from .frames.content_length import BLANK_LINE, LONGEST_NUMBER, USUAL_HEADER, ContentLengthDecoder, encode
+from .frames.content_length import ContentLengthDecoder, cut, encode
 from .frames.errors import FrameError, FrameTooLarge
 from .small_json import to_json
 
@@ -45,8 +45,6 @@ QUEUED_MESSAGE = (
 )
 READ_SIZE = 65_536  # bytes; larger reads are served by mmap and cost twenty times as much
 WRITE_SIZE = 4_096  # bytes: PIPE_BUF. A pipe that is ready takes so many without blocking
-HEADER_BEGIN = len(USUAL_HEADER)
-LONGEST_HEADER = HEADER_BEGIN + LONGEST_NUMBER + len(BLANK_LINE)
 LOCK_WAIT = 0.05  # seconds between two looks at the input while another thread is writing
 LARGEST_ID = 2**63 - 1
 LONGEST_MESSAGE = 4_096  # characters of an error's message, where the whole could not be sent
@@ -191,19 +189,12 @@ class Conversation:
 
         Whatever else it is waits to be looked at more closely.
         """
-        self._is_reading = True
-        try:
-            data = os.read(self._read, READ_SIZE)
-        finally:
-            self._is_reading = False
-        at = data.find(BLANK_LINE, 0, LONGEST_HEADER)
-        digits = data[HEADER_BEGIN:at]
-        if at > 0 and digits.isdigit() and data.startswith(USUAL_HEADER):
-            at += len(BLANK_LINE)
-            if int(digits) == len(data) - at:
-                message = decode(data[at:])
-                if message is not None and "method" in message:
-                    return message
+        data = self._read_data()
+        found = cut(data, 0, LIMIT)
+        if found is not None and found[1] == len(data):
+            message = decode(data[found[0] :])
+            if message is not None and "method" in message:
+                return message
         self._keep(data)
         return None
 

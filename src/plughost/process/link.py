@@ -243,10 +243,7 @@ class Link:
 
     def say_at_once(self, frame: bytes, shown: bytes) -> memoryview:
         """Write *frame*, the session having nothing else to say. Returns what did not go, for `say_rest`."""
-        frames = self._frames
-        frames.append(("out", len(shown), shown[:FRAME_HEAD]))
-        if len(frames) > FRAMES_KEPT:
-            del frames[0]
+        self._note_frame("out", shown)
         try:
             written = self.process.write(frame)
         except OSError:  # it is found again, and dealt with, when the rest is to be written
@@ -261,10 +258,7 @@ class Link:
 
     def note_heard(self, body: bytes) -> None:
         """The shortcut has heard *body*: it is what an autopsy shows."""
-        frames = self._frames
-        frames.append(("in", len(body), body[:FRAME_HEAD]))
-        if len(frames) > FRAMES_KEPT:
-            del frames[0]
+        self._note_frame("in", body)
 
     def _note_frame(self, way: str, frame: bytes) -> None:
         self._frames.append((way, len(frame), frame[:FRAME_HEAD]))

@@ -12,8 +12,9 @@ from .errors import FrameError, FrameTooLarge, TruncatedFrame
 HEADER_LIMIT = 8192  # bytes of a whole header block, line ends and blank line included
 LONGEST_NUMBER = 20  # digits of 2**64: longer ones are refused before they are turned into a number
 _BLANKS = b" \t\r"
-USUAL_HEADER = b"Content-Length: "
-BLANK_LINE = b"\r\n\r\n"
+_USUAL = b"Content-Length: "
+_BLANK_LINE = b"\r\n\r\n"
+_LONGEST_USUAL = len(_USUAL) + LONGEST_NUMBER + len(_BLANK_LINE)
 
 
 def encode(body: bytes, limit: int) -> bytes:
@@ -28,14 +29,11 @@ def cut(data: bytes, at: int, limit: int) -> tuple[int, int] | None:
 
     None says nothing: a decoder has to look more closely.
     """
-    start = at + len(USUAL_HEADER)
-    if not data.startswith(USUAL_HEADER, at):
+    blank = data.find(_BLANK_LINE, at, at + _LONGEST_USUAL)
+    digits = data[at + len(_USUAL) : blank]
+    if blank < 0 or not digits.isdigit() or not data.startswith(_USUAL, at):
         return None
-    end = data.find(BLANK_LINE, start, start + LONGEST_NUMBER + len(BLANK_LINE))
-    digits = data[start:end] if end >= 0 else b""
-    if not digits.isdigit():
-        return None
-    body, size = end + len(BLANK_LINE), int(digits)
+    body, size = blank + len(_BLANK_LINE), int(digits)
     return (body, body + size) if size <= limit and body + size <= len(data) else None
 
 

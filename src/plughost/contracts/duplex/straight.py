@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
-from plughost_sdk.frames.content_length import BLANK_LINE, LONGEST_NUMBER, USUAL_HEADER
+from plughost_sdk.frames import content_length
 
 from ...messages import depth, strict_json
 
@@ -39,9 +39,6 @@ def _decoder(result: Hashable) -> Callable[[bytes], _Answer[Any]]:
     return decode
 
 
-_BEGIN = len(USUAL_HEADER)
-_HEADER = _BEGIN + LONGEST_NUMBER + len(BLANK_LINE)
-
 decoder: Any = _decoder  # whose cache wants to know that a type can be hashed
 
 
@@ -50,15 +47,12 @@ def hear(data: bytes, at: int, result: type[msgspec.Struct] | None, limit: int) 
 
     *limit* is how long a body may be.
     """
-    blank = data.find(BLANK_LINE, at, at + _HEADER)
-    digits = data[at + _BEGIN : blank]
-    if blank < 0 or not digits.isdigit() or not data.startswith(USUAL_HEADER, at):
+    found = content_length.cut(data, at, limit)
+    if found is None:
         return None
-    start, size = blank + len(BLANK_LINE), int(digits)
-    body = data[start : start + size]
-    if len(body) < size or size > limit or size >= strict_json.LARGE_FRAME:
-        return None
-    if size > depth.MAX_DEPTH and depth.exceeds(body):
+    body = data[found[0] : found[1]]
+    size = len(body)
+    if size >= strict_json.LARGE_FRAME or (size > depth.MAX_DEPTH and depth.exceeds(body)):
         return None
     try:
         if not body.isascii():
@@ -66,4 +60,4 @@ def hear(data: bytes, at: int, result: type[msgspec.Struct] | None, limit: int) 
         answer = decoder(result)(body)
     except (msgspec.MsgspecError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
-    return answer.id, answer.result, body, start + size
+    return answer.id, answer.result, body, found[1]

@@ -86,10 +86,7 @@ class Shortcut:
             link.note_heard(body)
             session.answered_at_once(call_id)
             del calls[call_id]
-            if ticket.on_over is None and not ticket.is_over:
-                ticket.is_over, ticket.result = True, result
-            else:
-                ticket.end_with(result)
+            ticket.end_with(result)
         return at
 
     @staticmethod
