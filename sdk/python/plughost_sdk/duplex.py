@@ -250,12 +250,11 @@ class Plugin:
             return duplex_cli.not_handled(namespace).to_wire()
         return duplex_cli.run(function, argv).to_wire()
 
-    def _action(self, name: str, payload: bytes) -> dict[str, Any]:
+    def _action(self, name: str, payload: bytes) -> bytes:
         function = self._handlers.get(("action", name))
         if function is None:
             raise PluginError(METHOD_NOT_FOUND, f"action not found: {name}")
-        returned = function(payload)
-        return {"payload": fields.to_wire(b"" if returned is None else returned)}
+        return b'{"payload":"%b"}' % fields.base64(function(payload))  # base64 is JSON between quotes
 
     def _call(self, kind: str, *given: Any) -> Any:
         function = self._handlers.get((kind, ""))

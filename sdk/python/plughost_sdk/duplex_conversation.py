@@ -19,9 +19,9 @@ import sys
 from _thread import allocate_lock, get_ident
 
 from .duplex_error import INVALID_PARAMS, METHOD_NOT_FOUND, HostError, HostGone, PluginError, QueueFull
-from .duplex_message import decode, result_of
+from .duplex_message import decode, decode_usual, result_of
 from .duplex_report import say, show_traceback, words
-from .frames.content_length import ContentLengthDecoder, cut, encode
+from .frames.content_length import ContentLengthDecoder, encode, only
 from .frames.errors import FrameError, FrameTooLarge
 from .small_json import to_json
 
@@ -46,7 +46,7 @@ QUEUED_MESSAGE = (
 READ_SIZE = 65_536  # bytes; larger reads are served by mmap and cost twenty times as much
 WRITE_SIZE = 4_096  # bytes: PIPE_BUF. A pipe that is ready takes so many without blocking
 LOCK_WAIT = 0.05  # seconds between two looks at the input while another thread is writing
-LARGEST_ID = 2**63 - 1
+SMALLEST_ID, LARGEST_ID = -(2**63), 2**63 - 1
 LONGEST_MESSAGE = 4_096  # characters of an error's message, where the whole could not be sent
 
 CLOSED = -1  # in place of a descriptor
@@ -73,6 +73,7 @@ class Conversation:
         if self._never_waits:
             os.set_blocking(write, False)
         self._frames = ContentLengthDecoder(LIMIT)
+        self._is_calm = True  # everything that came was heard, and has been handled
         self._ended = False  # the host has closed our input
         self._lost = False  # it does not read any more
         self._arrived: list[tuple[int, Message]] = []  # while a handler waited, with what each counts as
@@ -171,10 +172,18 @@ class Conversation:
 
     def _take(self) -> Message | None:
         """Return the next request or notification, or None after the last."""
-        if not (self._next or self._arrived or self._ended) and self._frames.is_between:
-            alone = self._take_alone()
-            if alone is not None:
-                return alone
+        if self._is_calm or self._calms_down():
+            # What comes next is nearly always one message, and no more: that takes half the time.
+            self._is_reading = True  # until what came is where it belongs
+            try:
+                data = os.read(self._read, READ_SIZE)
+                body = only(data)
+                message = None if body is None else decode_usual(body)
+                if message is not None and "method" in message:
+                    return message
+                self._keep(data)
+            finally:
+                self._is_reading = False
         while not self._next:
             if self._arrived:
                 self._next, self._arrived = self._arrived[::-1], []
@@ -184,19 +193,9 @@ class Conversation:
         self._queued -= size
         return message
 
-    def _take_alone(self) -> Message | None:
-        """Read, and return what came if it is one request or notification: the usual thing, in half the time.
-
-        Whatever else it is waits to be looked at more closely.
-        """
-        data = self._read_data()
-        found = cut(data, 0, LIMIT)
-        if found is not None and found[1] == len(data):
-            message = decode(data[found[0] :])
-            if message is not None and "method" in message:
-                return message
-        self._keep(data)
-        return None
+    def _calms_down(self) -> bool:
+        self._is_calm = not (self._next or self._arrived or self._ended) and self._frames.is_between
+        return self._is_calm
 
     def _receive(self) -> bool:
         """Wait for one frame and put it where it belongs. False at the end of the input."""
@@ -216,16 +215,14 @@ class Conversation:
         return True
 
     def _read_some(self) -> None:
-        self._keep(self._read_data())
-
-    def _read_data(self) -> bytes:
         self._is_reading = True
         try:
-            return os.read(self._read, READ_SIZE)
+            self._keep(os.read(self._read, READ_SIZE))
         finally:
             self._is_reading = False
 
     def _keep(self, data: bytes) -> None:
+        self._is_calm = False
         if data:
             self._frames.receive_data(data)
         else:
@@ -249,7 +246,7 @@ class Conversation:
 
     def _handle(self, message: Message) -> None:
         method, mine = message["method"], message.get("id")
-        if type(mine) is not int or not -LARGEST_ID - 1 <= mine <= LARGEST_ID:
+        if type(mine) is not int or not SMALLEST_ID <= mine <= LARGEST_ID:
             mine = None  # what the contract does not take for an id is none: nobody could match a reply to it
         handler = self._methods.get(method) if isinstance(method, str) else None
         if handler is None:
@@ -268,9 +265,9 @@ class Conversation:
         try:
             result = run(*given)
             if mine is not None:
-                self._write_frame(
-                    encode(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (mine, to_json(result)), LIMIT)
-                )
+                written = result if type(result) is bytes else to_json(result)
+                body = b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (mine, written)
+                self._write_frame(encode(body, LIMIT), True)
         except Exception as error:
             if self._lost and isinstance(error, OSError):
                 raise
@@ -316,38 +313,45 @@ class Conversation:
     # What goes out
 
     def _send(self, message: Message) -> None:
-        self._write_frame(encode(to_json(message), LIMIT))
-
-    def _write_frame(self, frame: bytes) -> None:
-        if self._write == CLOSED:
-            raise HostGone("this is a fork of the plugin, which does not hold the wire")
         mine = get_ident() == self._thread
         if mine and self._is_writing:
             raise RuntimeError("a signal handler cannot write in the middle of a frame")
-        reads = mine and not self._is_reading
-        if not self._writing.acquire(False):
-            # Another thread that holds the lock waits for the host to read, which may itself wait for us to read.
-            while not self._writing.acquire(timeout=LOCK_WAIT if reads else -1):
-                self._read_if_ready()
-        self._is_writing = mine
+        self._write_frame(encode(to_json(message), LIMIT), mine)
+
+    def _write_frame(self, frame: bytes, mine: bool) -> None:
+        """Write *frame*; in the thread that serves, it is *mine*."""
+        if self._write == CLOSED:
+            raise HostGone("this is a fork of the plugin, which does not hold the wire")
+        if mine:
+            self._is_writing = True  # before the lock is taken, and until it is given back: see `_send`
         try:
-            written = self._write_at_once(frame)
+            if not self._writing.acquire(False):
+                self._await_turn(reads=mine and not self._is_reading)
+            try:
+                self._write_now(frame, reads=mine and not self._is_reading)
+            finally:
+                self._writing.release()
+        finally:
+            if mine:
+                self._is_writing = False
+
+    def _write_now(self, frame: bytes, *, reads: bool) -> None:
+        try:
+            try:  # what the pipe takes without waiting, nearly always all of it
+                written = os.write(self._write, frame) if self._never_waits else 0
+            except BlockingIOError:
+                written = 0
             if written < len(frame):
                 rest = memoryview(frame)[written:]
                 self._write_and_read(rest) if reads else self._write_rest(rest)
         except OSError:
             self._lost = True
             raise
-        finally:
-            self._is_writing = False
-            self._writing.release()
 
-    def _write_at_once(self, frame: bytes) -> int:
-        """Write what the pipe takes without waiting, nearly always all of it. Returns how much."""
-        try:
-            return os.write(self._write, frame) if self._never_waits else 0
-        except BlockingIOError:
-            return 0
+    def _await_turn(self, *, reads: bool) -> None:
+        """Take the lock. Who holds it waits for the host to read, which may itself wait for us to read."""
+        while not self._writing.acquire(timeout=LOCK_WAIT if reads else -1):
+            self._read_if_ready()
 
     def _write_rest(self, frame: memoryview) -> None:
         """Write all of *frame*, waiting for the host to read."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 def decode(body: bytes) -> Message | None:
     """Return the object in *body*, or None if it is something else."""
+    usual = None if _scan is None else decode_usual(body)
+    if usual is not None:
+        return usual
     try:
         text = body.decode()
         try:
@@ -30,21 +33,31 @@ def decode(body: bytes) -> Message | None:
     return message if isinstance(message, dict) else None
 
 
+def decode_usual(body: bytes) -> Message | None:
+    """Like `decode`, in half the time, of an object without blanks around it. None says nothing."""
+    if _scan is None:
+        return decode(body)
+    try:
+        text = body.decode()
+        message, end = _scan(text, 0)
+    except (ValueError, RecursionError, StopIteration):
+        return None
+    return message if type(message) is dict and end == len(text) else None
+
+
 _decoder: Any = None
+_scan: Any = None  # its part in C, which takes no blanks before or after
 
 
 def _any_json(text: str) -> Any:
     """Return what *text* spells. The decoder is made once: `json.loads` makes one for every call with a wish."""
-    global _decoder
+    global _decoder, _scan
     if _decoder is None:
         import json
 
         _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    try:
-        value, end = _decoder.scan_once(text, 0)  # which takes no blanks before or after, and half the time
-    except StopIteration:
-        return _decoder.decode(text)
-    return value if end == len(text) else _decoder.decode(text)
+        _scan = _decoder.scan_once
+    return _decoder.decode(text)
 
 
 def _refuse_constant(name: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from binascii import a2b_base64, b2a_base64
+
 from . import duplex_fields as fields
+from .duplex_fields import SHORT_TEXT, U64
 from .duplex_key import Key
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
@@ -45,12 +48,12 @@ def render(params: Any) -> tuple[Viewport]:
     params = fields.members(params)
     size = fields.members(params.get("viewport"), "viewport")
     width, height = (fields.integer(size, name, fields.U16) for name in ("width", "height"))
-    return (Viewport(width, height, fields.integer(params, "generation", fields.U64, 0)),)
+    return (Viewport(width, height, fields.integer(params, "generation", U64, 0)),)
 
 
 def key(params: Any) -> tuple[str, Key]:
     params = fields.members(params)
-    fields.integer(params, "generation", fields.U64)
+    fields.integer(params, "generation", U64)
     return fields.text(params, "screen_id"), Key.from_wire(params.get("key"))
 
 
@@ -65,10 +68,14 @@ def cli(params: Any) -> tuple[str, list[str]]:
 
 
 def action(params: Any) -> tuple[str, bytes]:
-    if type(params) is dict:  # the usual thing, in half the time
-        name, payload, limit = params.get("action"), params.get("payload"), params.get("timeout_ms", 0)
-        if type(name) is type(payload) is str and type(limit) is int and 0 <= limit <= fields.U64:
-            return name, fields.from_wire(payload, "payload")
+    try:  # the usual thing, in half the time
+        name, payload, limit = params["action"], params["payload"], params["timeout_ms"]
+        if type(name) is str and type(limit) is int and 0 <= limit <= U64 and len(payload) <= SHORT_TEXT:
+            data = a2b_base64(payload)
+            if b2a_base64(data, newline=False).decode() == payload:
+                return name, data
+    except (LookupError, TypeError, ValueError):
+        pass  # whatever it is, it is found again
     params = fields.members(params)
-    fields.integer(params, "timeout_ms", fields.U64, 0)  # the host's to keep
+    fields.integer(params, "timeout_ms", U64, 0)  # the host's to keep
     return fields.text(params, "action"), fields.blob(params, "payload")

@@ -1,7 +1,9 @@
 """Content-Length: every case of the table, strict where two readers could disagree."""
 
+import sys
+
 import pytest
-from plughost_sdk.frames.content_length import HEADER_LIMIT, ContentLengthDecoder, encode
+from plughost_sdk.frames.content_length import HEADER_LIMIT, SHORT_BODY, ContentLengthDecoder, encode, only
 from plughost_sdk.frames.errors import FrameError, FrameTooLarge, TruncatedFrame
 
 MIB = 1_048_576
@@ -158,3 +160,45 @@ def test_no_byte_of_a_header_that_comes_byte_by_byte_is_searched_twice(feed):
     stream = HEADER + b"hello"
     feed(decoder, *(stream[at : at + 1] for at in range(len(stream))))
     assert decoder.scanned == len(HEADER)
+
+
+def test_what_was_returned_is_not_held_until_more_comes():
+    decoder, data = ContentLengthDecoder(MIB), encode(b"x" * 65_536, MIB)
+    before = sys.getrefcount(data)
+    decoder.receive_data(data)
+    assert decoder.next_frame() == b"x" * 65_536
+    assert sys.getrefcount(data) == before
+    assert decoder.is_between
+
+
+@pytest.mark.parametrize(
+    "size", [0, 1, 9, 10, 99, 100, 999, SHORT_BODY - 1, SHORT_BODY, SHORT_BODY + 1, 9_999, 100_000]
+)
+def test_one_frame_alone_is_taken_for_its_body(size):
+    body = b"\r" * size
+    frame = encode(body, size)
+    assert frame == b"Content-Length: %d\r\n\r\n%b" % (size, body)
+    for _ in range(2):  # once without its header block being known, and once with it
+        assert only(frame) == body
+    assert only(frame + b"C") is None
+    assert only(frame[:-1]) is None
+    assert only(b"c" + frame[1:]) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\r\n\r\n",
+        b"hello",
+        b"Content-Length: 05\r\n\r\nhello",
+        b"Content-Length:5\r\n\r\nhello",
+        b"Content-Length: 5\n\nhello",
+        b"content-length: 5\r\n\r\nhello",
+        b"Content-Length: 5\r\nX: 1\r\n\r\nhello",
+        b"Content-Length: 2\r\n\r\nhiContent-Length: 2\r\n\r\nhi",
+    ],
+)
+def test_whatever_else_it_is_is_left_to_the_decoder(data):
+    encode(b"hello", 5)  # whose header block is known from here on
+    assert only(data) is None

@@ -11,17 +11,33 @@ from .errors import FrameError, FrameTooLarge, TruncatedFrame
 
 HEADER_LIMIT = 8192  # bytes of a whole header block, line ends and blank line included
 LONGEST_NUMBER = 20  # digits of 2**64: longer ones are refused before they are turned into a number
+SHORT_BODY = 1_024  # bytes; header blocks of these are kept, and not written or read anew
 _BLANKS = b" \t\r"
 _USUAL = b"Content-Length: "
 _BLANK_LINE = b"\r\n\r\n"
 _LONGEST_USUAL = len(_USUAL) + LONGEST_NUMBER + len(_BLANK_LINE)
 
 
+_heads: dict[int, bytes] = {}  # of short frames, by the length of their bodies
+_heads_of: dict[int, bytes] = {}  # the same, by the length of the whole frame
+_sizes: dict[bytes, int] = {}  # the other way round
+
+
+def _head(size: int) -> bytes:
+    """Return the header block of a body of *size* bytes, and keep it if there may be many such."""
+    head = b"Content-Length: %d\r\n\r\n" % size
+    if size <= SHORT_BODY:
+        _heads[size] = _heads_of[len(head) + size] = head
+        _sizes[head] = size
+    return head
+
+
 def encode(body: bytes, limit: int) -> bytes:
     """Return *body* behind its header block. Raises FrameTooLarge if it is longer than *limit* bytes."""
-    if len(body) > limit:
-        raise FrameTooLarge(f"a body of {len(body)} bytes is over the limit of {limit}")
-    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    size = len(body)
+    if size > limit:
+        raise FrameTooLarge(f"a body of {size} bytes is over the limit of {limit}")
+    return (_heads.get(size) or _head(size)) + body
 
 
 def cut(data: bytes, at: int, limit: int) -> tuple[int, int] | None:
@@ -29,12 +45,25 @@ def cut(data: bytes, at: int, limit: int) -> tuple[int, int] | None:
 
     None says nothing: a decoder has to look more closely.
     """
-    blank = data.find(_BLANK_LINE, at, at + _LONGEST_USUAL)
-    digits = data[at + len(_USUAL) : blank]
-    if blank < 0 or not digits.isdigit() or not data.startswith(_USUAL, at):
-        return None
-    body, size = blank + len(_BLANK_LINE), int(digits)
-    return (body, body + size) if size <= limit and body + size <= len(data) else None
+    body = data.find(_BLANK_LINE, at, at + _LONGEST_USUAL) + len(_BLANK_LINE)
+    size = _sizes.get(data[at:body])
+    if size is None:
+        digits = data[at + len(_USUAL) : body - len(_BLANK_LINE)]
+        if body < len(_BLANK_LINE) or not digits.isdigit() or not data.startswith(_USUAL, at):
+            return None
+        size = int(digits)
+        _head(size)  # more of this size may follow
+    end = body + size
+    return (body, end) if size <= limit and end <= len(data) else None
+
+
+def only(data: bytes) -> bytes | None:
+    """Return the body of the frame that *data* is, if it is one frame of the usual spelling and nothing besides.
+
+    None says nothing: a decoder has to look more closely.
+    """
+    head = _heads_of.get(len(data)) or _head(len(data.partition(_BLANK_LINE)[2]))
+    return data[len(head) :] if data.startswith(head) else None
 
 
 class ContentLengthDecoder:
@@ -116,8 +145,11 @@ class ContentLengthDecoder:
         body, end = found
         buffer.scanned += body - buffer.at
         buffer.at = end
+        frame = buffer.data[body:end]
         self.is_between = buffer.is_empty
-        return buffer.data[body:end]
+        if self.is_between:  # what was returned is not held as well until more comes, which may be hours
+            buffer.data, buffer.at = b"", 0
+        return frame
 
     def _read_header(self) -> bool:
         """Read header lines as far as they go; True once the blank line was seen."""
