@@ -103,3 +103,25 @@ def test_removing_a_store_twice_does_no_harm(root):
     remove_store(place(root))
     remove_store(place(root))
     assert find(root) is None
+
+
+def test_what_stands_in_a_store_is_removed_whatever_it_is(root):
+    store = place(root)
+    create(store, root)
+    (store / "objects").mkdir()
+    (store / "objects" / "1").write_text("a copy")
+    (store / "originals" / "deeper").mkdir(parents=True)
+    (store / "note.json").write_text("{}")
+    remove_store(store)
+    assert not os.path.lexists(store)
+
+
+def test_nothing_is_removed_through_a_link_that_stands_in_a_store(root, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "1").write_text("not a copy")
+    store = place(root)
+    create(store, root)
+    (store / "objects").symlink_to(tmp_path / "elsewhere")
+    remove_store(store)
+    assert not os.path.lexists(store)
+    assert (tmp_path / "elsewhere" / "1").read_text() == "not a copy"

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plughost.capabilities.grants import Capability
 from plughost.errors import ManifestError
 from plughost.manifest.binding import USUAL_ENVIRONMENT, Environment
 from plughost.manifest.duplex_binding import bind
@@ -16,6 +17,7 @@ HERE = Path("/plugins/burndown")
 WISHES = Capabilities(
     read_sessions=True, event_bus=("sessions.*", "ui.state"), network=("a.example", "B.example")
 )
+GIVEN = ("event_bus", "network")
 MANIFEST = DuplexManifest(
     "burndown", "1.0.0", 2, HERE, description="d", capabilities=WISHES, lifecycle=Lifecycle("eager", 30)
 )
@@ -111,3 +113,18 @@ def test_a_limit_that_is_none_is_refused(key, value):
 )
 def test_a_limit_may_be_as_large_as_it_says(key, value):
     assert getattr(msgspec.convert({key: value}, DuplexLimits), key) == value
+
+
+def test_plugins_that_are_granted_the_same_share_what_nobody_can_change():
+    one, other = (bind(MANIFEST, Narrowing(capabilities=dict.fromkeys(GIVEN, False))) for _ in range(2))
+    grants = one.capabilities.grants()
+    assert grants is other.capabilities.grants()
+    with pytest.raises(TypeError):
+        grants.given[Capability.NETWORK] = True
+
+
+def test_a_list_that_is_granted_is_not_mistaken_for_a_switch():
+    assert Capabilities(network=True).grants().of(Capability.NETWORK) is True
+    assert Capabilities(network=1).grants() is not Capabilities(network=True).grants()
+    assert Capabilities(network=("a.example",)).grants().of(Capability.NETWORK) == ("a.example",)
+    assert Capabilities(network=["a.example"]).grants().has(Capability.NETWORK)  # made in code

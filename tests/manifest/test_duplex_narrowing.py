@@ -40,7 +40,7 @@ def test_every_key_comes_through(tmp_path):
 
 def test_an_empty_file_takes_nothing_away():
     everything = Capabilities(**dict.fromkeys(CAPABILITIES, True))
-    assert apply(duplex_narrowing.parse(""), everything) == everything
+    assert apply(duplex_narrowing.parse(""), everything) is everything
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,12 @@ def test_this_process_is_never_a_candidate_not_even_when_process_ids_have_wrappe
     assert os.getpid() not in survivors._candidates(os.getpid() - 3, ())
 
 
+def test_if_nothing_was_started_since_the_plugin_nobody_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survivors, "_last_pid", lambda: 4_000)
+    assert survivors._candidates(4_000, ()) == []
+    assert survivors._candidates(3_999, ()) == [4_000]
+
+
 def test_what_started_before_the_plugin_does_not_belong_to_it() -> None:
     trace = survivors.Trace("run", os.getpgrp(), since=survivors.started_at(os.getpid()) + 1)
     assert not survivors._belongs(os.getpid(), trace)

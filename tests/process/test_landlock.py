@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -106,11 +108,40 @@ def test_a_confined_plugin_can_signal_its_children_but_not_its_host(tmp_path: Pa
 @confinable
 def test_the_host_and_its_next_plugins_are_not_confined(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    before = set(threading.enumerate())
     assert run("echo one", (tmp_path / "d",)) == "one\n"
     (tmp_path / "host").write_text("can")
     assert run(f"echo x > {tmp_path}/next && echo can", None) == "can\n"
-    assert set(threading.enumerate()) <= before
+
+
+@confinable
+def test_the_thread_that_starts_a_plugin_is_another_one_and_ends(tmp_path: Path) -> None:
+    thread = landlock.confined((tmp_path,), threading.get_native_id)
+    assert thread != threading.get_native_id()
+    until = time.monotonic() + 200
+    while os.path.exists(f"/proc/self/task/{thread}") and time.monotonic() < until:
+        os.sched_yield()
+    assert not os.path.exists(f"/proc/self/task/{thread}")
+
+
+@confinable
+def test_whoever_interrupts_a_start_is_let_go_when_it_is_over(tmp_path: Path) -> None:
+    interrupted, over = threading.Event(), []
+
+    def interrupt(_number: int, _frame: object) -> None:
+        interrupted.set()
+        raise InterruptedError("by a signal handler")
+
+    def start() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        over.append(interrupted.wait(200))
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(InterruptedError, match="by a signal handler"):
+            landlock.confined((tmp_path,), start)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert over == [True]
 
 
 @confinable

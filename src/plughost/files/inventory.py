@@ -126,13 +126,13 @@ def _write(store: Path, name: str, data: bytes, *, durable: bool = True) -> None
 
     One that is *durable* is on disk, and not only on its way there, when this returns.
     """
-    new = store / (name + BEING_WRITTEN)
-    with new.open("wb") as file:
+    path = os.path.join(store, name)
+    with open(path + BEING_WRITTEN, "wb") as file:
         file.write(data)
         file.flush()
         if durable:
             os.fsync(file.fileno())
-    new.replace(store / name)
+    os.replace(path + BEING_WRITTEN, path)
     if durable:
         sync_directory(store)
 

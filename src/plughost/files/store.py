@@ -6,11 +6,14 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 from ..errors import TreeError
+from .directories import OPEN_DIRECTORY
 from .inventory import INVENTORY, sync_directory
+from .objects import COPIES
 from .tree import shown
 
 NAME_MAX = 255  # bytes of one name
@@ -23,7 +26,8 @@ def place(root: Path) -> Path:
     beside = _beside(tree)
     if beside is not None and _can_hold(beside.parent, tree):
         return beside
-    store = _apart(tree)
+    apart = _apart(tree)
+    store = None if apart is None else _without_links(apart)
     if store is None or store.is_relative_to(tree):
         raise TreeError(
             shown(tree),
@@ -49,7 +53,7 @@ def locate(root: Path) -> tuple[Path, Path] | None:
     for each in trees:
         for store in _places(each):
             if _is_ours(store):
-                return each, store
+                return each, _without_links(store)
     return None
 
 
@@ -76,8 +80,8 @@ def create(store: Path, tree: Path) -> None:
     if store.parent.resolve().is_relative_to(tree):
         raise TreeError(shown(store), f"lies inside of {shown(tree)}", "Save to a place outside of it")
     try:
-        store.parent.mkdir(mode=STORE_MODE, parents=True, exist_ok=True)
-        store.mkdir(mode=STORE_MODE, exist_ok=True)
+        with suppress(FileExistsError):
+            _make(store)
         if not _is_ours(store) or os.listdir(store):
             raise TreeError(
                 shown(store), "something was left here by an earlier pass", "Recover the directory first"
@@ -88,18 +92,46 @@ def create(store: Path, tree: Path) -> None:
         raise TreeError(shown(store), f"cannot be made: {reason}", "Check the directory above it") from error
 
 
+def _make(store: Path) -> None:
+    try:
+        os.mkdir(store, STORE_MODE)
+    except FileNotFoundError:  # not even the directory above is there
+        store.parent.mkdir(mode=STORE_MODE, parents=True, exist_ok=True)
+        os.mkdir(store, STORE_MODE)
+
+
 def remove_store(store: Path) -> None:
     """Remove a store. From the first step on, it does not count any more."""
     try:
         (store / INVENTORY).unlink(missing_ok=True)
         sync_directory(store)
-        shutil.rmtree(store)
+        _remove_rest(os.fspath(store))
     except FileNotFoundError:
         return
     except OSError as error:
         raise TreeError(
             shown(store), f"cannot be removed: {error.strerror or error}", "Remove it by hand"
         ) from error
+
+
+def _remove_rest(store: str) -> None:
+    """Remove what is left, as we have made it; what somebody else made of it is found out then, and takes longer."""
+    try:
+        for directory in (os.path.join(store, COPIES), store):
+            _remove_flat(directory)
+    except OSError:
+        shutil.rmtree(store)
+
+
+def _remove_flat(directory: str) -> None:
+    """Remove a directory that holds files alone. Raises OSError for any other; through a link nothing is removed."""
+    fd = os.open(directory, OPEN_DIRECTORY)
+    try:
+        for name in os.listdir(fd):
+            os.unlink(name, dir_fd=fd)
+    finally:
+        os.close(fd)
+    os.rmdir(directory)
 
 
 def _places(tree: Path) -> Iterator[Path]:
@@ -115,11 +147,15 @@ def _beside(tree: Path) -> Path | None:
 
 def _apart(tree: Path) -> Path | None:
     state = os.environ.get("XDG_STATE_HOME", "")
-    try:
-        base = Path(state) if os.path.isabs(state) else Path.home() / ".local/state"
-    except RuntimeError:  # nobody knows where home is
+    base = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
+    if base.startswith("~"):  # nobody knows where home is
         return None
-    return Path(os.path.realpath(base), "plughost/passes", sha256(os.fsencode(tree)).hexdigest()[:32])
+    return Path(base, "plughost/passes", sha256(os.fsencode(tree)).hexdigest()[:32])
+
+
+def _without_links(store: Path) -> Path:
+    """Return the path of *store* by way of real directories."""
+    return Path(os.path.realpath(store.parent), store.name)
 
 
 def _can_hold(parent: Path, tree: Path) -> bool:

@@ -17,6 +17,7 @@ import select
 import threading
 from collections import deque
 from collections.abc import Callable, Collection
+from threading import get_ident
 from typing import Any, Protocol
 
 from ..errors import HostClosed
@@ -96,6 +97,21 @@ class _UntilCalled:
         return bool(self._followers) or self._over()
 
 
+class _Adopted:
+    """What is done after everything that happens to a link. A closure would be six times as large, for every link."""
+
+    __slots__ = ("_attend", "_crowd", "_link")
+
+    def __init__(self, crowd: Crowd, link: Link, attend: Callable[[], None]) -> None:
+        self._crowd = crowd
+        self._link = link
+        self._attend = attend
+
+    def __call__(self) -> None:
+        self._attend()
+        self._crowd.look_at(self._link)
+
+
 class Crowd:
     """The ground of a fleet without a loop. *over* tells whether the host is closed and has no process left."""
 
@@ -116,6 +132,7 @@ class Crowd:
         )  # their deadlines are looked at when nothing has happened for a moment
         self._fleet_due = FOR_EVER
         self._looked = 0.0  # when they were looked at last
+        self._now = clock()  # when the last step was done
         self._posted: deque[Callable[[], None]] = deque()
         self._bell, self._ringer = os.pipe()
         os.set_blocking(self._bell, False)
@@ -153,17 +170,17 @@ class Crowd:
     unwatch_writable = unwatch
 
     def adopt(self, link: Link, attend: Callable[[], None]) -> None:
-        def changed() -> None:
-            attend()
-            if link.finished:
-                self._links.discard(link)
-                self._changed.discard(link)
-            else:
-                self.expect(link)
-
         self._links.add(link)
-        link.on_change = changed
+        link.on_change = _Adopted(self, link, attend)
         link.start()
+
+    def look_at(self, link: Link) -> None:
+        """Something has happened to *link*: its deadlines are others, or it is over."""
+        if link.finished:
+            self._links.discard(link)
+            self._changed.discard(link)
+        else:
+            self.expect(link)
 
     def expect(self, link: Link) -> None:
         if link not in self._changed:
@@ -173,6 +190,7 @@ class Crowd:
 
     def say_soon(self, link: Link) -> None:
         link.say()
+        self.expect(link)
 
     def wake_at(self, at: float) -> None:
         if at < self._fleet_due:
@@ -198,25 +216,34 @@ class Crowd:
 
         The guard is held, once, and given up while nothing happens. Deadlines bound it.
         """
-        me = threading.get_ident()
+        me = get_ident()
         while self._leader is not None and self._leader != me:  # else a signal handler has interrupted us
             if goal.is_over or signal.is_pending:
                 return
             self._follow(goal, signal)
         before, self._leader = self._leader, me
-        began = now = self._clock()
         try:
-            while not (goal.is_over or signal.is_pending):
-                now = self._step(now)
+            if not goal.is_over:
+                self._step(MOMENT_S)  # most answers come at once: nothing else is looked at before
+                if not goal.is_over:
+                    self._work_on(goal, signal)
         finally:
             self._leader = before
-            self._last_led = now
+            self._last_led = self._now
             if before is not None:  # whom we have interrupted may poll, and not know what we have heard
                 self._polling = True
                 self._ring()
             if self._followers:
                 next(iter(self._followers)).notify()
-            elif now - began > LED_LONG_S:
+
+    def _work_on(self, goal: Goal, signal: Pending) -> None:
+        """Work until *goal* is over, or until a *signal* has come. The keeper is told if that took long."""
+        until = self._now + LED_LONG_S
+        try:
+            while not (goal.is_over or signal.is_pending):
+                self._step(self._pause())
+        finally:
+            if self._now > until and not self._followers:
                 self._keeper_may_look.notify()
 
     def wait_deferring(self, goal: Goal, deferral: Deferral) -> None:
@@ -285,41 +312,40 @@ class Crowd:
 
     # One step
 
-    def _step(self, now: float) -> float:
-        """Wait for what happens next, the guard given up meanwhile, and deal with it. Returns what time it is then."""
+    def _pause(self) -> float:
+        """Return how long nothing is due."""
+        if self._changed:  # it is not looked at yet, and nothing is so urgent
+            return MOMENT_S
+        pause = min(self._due, self._fleet_due) - self._now
+        return SIGNAL_S if pause > SIGNAL_S else max(0.0, pause)
+
+    def _step(self, pause: float) -> None:
+        """Wait for what happens next, the guard given up meanwhile, and deal with it."""
         if self._ended:
             raise HostClosed("the host is closed")
+        guard, poll, clock, ready = self.guard, self._poll, self._clock, self._ready
         self._polling = True  # whoever posts something from here on rings
-        if self._posted:
-            wait = 0.0
-        elif self._changed:  # it is not looked at yet, and nothing is so urgent: most answers come at once
-            wait = MOMENT_S
-        else:
-            wait = (self._due if self._due < self._fleet_due else self._fleet_due) - now
-            wait = SIGNAL_S if wait > SIGNAL_S else max(0.0, wait)
-        self.guard.release()
+        guard.release()
         try:
-            found = self._poll(wait)
+            found = poll(0.0 if self._posted else pause)
         finally:
-            self.guard.acquire()
+            guard.acquire()
             self._polling = False
         for fd, _mask in found:
-            on_ready = self._ready.get(fd)
-            if on_ready is not None:
-                on_ready()
+            if fd in ready:
+                ready[fd]()
             elif fd == self._bell:
                 self._hear_bell()
         while self._posted:
             self._posted.popleft()()
-        now = self._clock()
+        self._now = now = clock()
         if not found or now - self._looked > MOMENT_S:  # a flood must not keep us from looking
             self._pass_time(now)
-            now = self._clock()
+            self._now = clock()
         if self._followers:
             for condition, (goal, signal) in self._followers.items():
                 if goal.is_over or signal.is_pending:
                     condition.notify()
-        return now
 
     def _look_at_changed(self) -> None:
         for link in self._changed:

@@ -7,7 +7,7 @@ import select
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from signal import SIGKILL
 from typing import Generic, TypeVar
@@ -30,6 +30,7 @@ from ..process.news import ProcessNews, StderrLine
 from .events import Event, EventBus, Failed, Listener
 
 ABORT_S = 2.0  # for the kernel to take away what was killed when the interpreter ends
+_grace = lru_cache(maxsize=64)(Grace)  # most plugins have the same, and share it
 
 
 S = TypeVar("S", bound=Session)
@@ -46,6 +47,22 @@ class BoundLink(Link, Generic[S]):
 
 
 ExecuteLink = BoundLink[ExecuteSession]
+
+
+class _Witness:
+    """Tells everybody what happens to one process. A `partial` would be four times as large, for every process."""
+
+    __slots__ = ("_engine", "_pid", "_plugin")
+
+    def __init__(self, engine: Engine, plugin: str, pid: int) -> None:
+        self._engine = engine
+        self._plugin = plugin
+        self._pid = pid
+
+    def __call__(self, what: SessionEvent | ProcessNews) -> None:
+        engine = self._engine
+        if not engine.bus.quiet or type(what) is StderrLine:
+            engine.bus.publish(Event(self._plugin, self._pid, engine.clock(), what))
 
 
 class Engine:
@@ -156,20 +173,16 @@ class Engine:
         link: BoundLink[S] = BoundLink(
             process,
             session,
-            Grace(limits.teardown_s, limits.terminate_s, limits.reap_s),
+            _grace(limits.teardown_s, limits.terminate_s, limits.reap_s),
             watcher,
             self.clock,
-            partial(self._observe, binding.name, process.pid),
+            _Witness(self, binding.name, process.pid),
             limits.stderr_bytes,
         )
         link.conversation = session
         link.binding = binding
         link.keeper = None
         return link
-
-    def _observe(self, plugin: str, pid: int, what: SessionEvent | ProcessNews) -> None:
-        if not self.bus.quiet or type(what) is StderrLine:
-            self.bus.publish(Event(plugin, pid, self.clock(), what))
 
     def _launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:
         reason = self.launcher.diagnose(binding, error)

@@ -20,7 +20,10 @@ class Ground(Protocol):
         """Look at the deadlines of *link* again: something was asked of it."""
 
     def say_soon(self, link: Link) -> None:
-        """Let *link* write what its session has to say, together with what will be said in a moment, if it can be."""
+        """Let *link* write what its session has to say, together with what will be said in a moment, if it can be.
+
+        Then its deadlines are looked at again.
+        """
 
     def wake_at(self, at: float) -> None:
         """Let the fleet tick at *at*, or before."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from ..capabilities.grants import Capability, Grant, Grants
@@ -37,11 +39,21 @@ class Capabilities:
 
     def grants(self) -> Grants:
         """Return every capability with its grant, in order, as the gates take them."""
-        return Grants({each: getattr(self, each) for each in Capability})
+        given = tuple(getattr(self, each) for each in Capability)
+        return _grants(given) if all(type(grant) is bool for grant in given) else Grants(_by_name(given))
 
     def granted(self) -> tuple[str, ...]:
         """Return the names of those that are granted at least in part, in order."""
         return tuple(self.grants().names())
+
+
+@cache  # whole or not at all, of a handful: the plugins of a fleet share what is the same
+def _grants(given: tuple[bool, ...]) -> Grants:
+    return Grants(MappingProxyType(_by_name(given)))
+
+
+def _by_name(given: tuple[Grant, ...]) -> dict[Capability, Grant]:
+    return dict(zip(Capability, given, strict=True))
 
 
 CAPABILITIES = tuple(each.value for each in Capability)

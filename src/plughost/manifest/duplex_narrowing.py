@@ -63,6 +63,8 @@ def parse(text: str, source: str = FILE_NAME) -> Narrowing:
 
 def apply(narrowing: Narrowing, capabilities: Capabilities) -> Capabilities:
     """Return what is left of *capabilities*. Raises ManifestError for one that would be widened."""
+    if not narrowing.capabilities:
+        return capabilities
     left: dict[str, Grant] = {name: getattr(capabilities, name) for name in CAPABILITIES}
     for name, grant in narrowing.capabilities.items():
         beyond = _beyond(name, grant, left[name])

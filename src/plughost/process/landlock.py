@@ -9,9 +9,9 @@ Where the kernel can, a confined plugin can also send no signal to its host, or 
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -54,6 +54,7 @@ def confined(writable: Sequence[Path], start: Callable[[], T]) -> T:
     """
     results: list[T] = []
     errors: list[BaseException] = []
+    running = _thread.allocate_lock()
 
     def run() -> None:
         try:
@@ -61,10 +62,18 @@ def confined(writable: Sequence[Path], start: Callable[[], T]) -> T:
             results.append(start())
         except BaseException as error:  # raised where it can be caught
             errors.append(error)
+        finally:
+            running.release()
 
-    thread = threading.Thread(target=run, name="plughost-confined-start")
-    thread.start()
-    thread.join()
+    # By hand: `threading` wakes us once more, when the thread has begun, and on a busy machine we then wait our turn.
+    running.acquire()
+    _thread.start_new_thread(run, ())
+    try:
+        running.acquire()
+    except BaseException:  # an interrupt: the thread ends all the same, and soon
+        if not results and not errors:
+            running.acquire()
+        raise
     if errors:
         raise errors[0]
     return results[0]
@@ -104,7 +113,8 @@ def _allow(ruleset: int, path: Path) -> None:
 def _libc() -> Any:
     import ctypes
 
-    return ctypes.CDLL(None, use_errno=True)
+    # PyDLL: the calls take microseconds, and whoever lets go of the interpreter meanwhile may wait to get it back.
+    return ctypes.PyDLL(None, use_errno=True)
 
 
 def _checked(result: int) -> int:

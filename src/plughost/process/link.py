@@ -13,9 +13,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol, assert_never
+from typing import Any, Protocol, assert_never
 
-from ..autopsy import ExitStatus, Survivor, WireFrame
+from ..autopsy import ExitStatus, Survivor
 from ..contracts.base import (
     Channel,
     EndWanted,
@@ -31,10 +31,9 @@ from ..contracts.base import (
 from .ladder import Grace, Ladder
 from .launcher import READ_SIZE, Process
 from .news import Exited, ProcessNews, Spawned, StderrLine, SurvivorFound
-from .stderr import StderrLog, printable
+from .stderr import StderrLog
+from .wire_log import WireLog
 
-FRAMES_KEPT = 6  # in the autopsy
-FRAME_HEAD = 400  # bytes of each that are shown
 EXIT_POLL_S = 0.02  # how often to look for an exit where the system has no descriptor for it
 TURN_S = 0.002  # for which one plugin may keep the others waiting, as far as reading less at once helps
 LEAST_READ = 4_096  # bytes: less is hardly dealt with sooner
@@ -42,6 +41,7 @@ REST_LIMIT = 2_097_152  # bytes read after the exit: more than a pipe holds is n
 
 
 _NOTHING = memoryview(b"")
+_STDIN, _STDOUT = Channel.STDIN, Channel.STDOUT  # found in a fraction of the time, several times a frame
 _HEARD = (Channel.STDERR, Channel.STDOUT, Channel.CONTROL_IN)  # in the order in which the rest is heard
 _ALL = frozenset(_HEARD)
 _STANDARD = _ALL - {Channel.CONTROL_IN}
@@ -60,10 +60,10 @@ class Link:
     """A running plugin, as a driver sees it."""
 
     __slots__ = (
-        "_appetite", "_beside", "_clock", "_ending_input", "_frames", "_ladder", "_observe", "_open",
+        "_appetite", "_beside", "_clock", "_ending_input", "_ladder", "_observe", "_open",
         "_peak_kib", "_pending", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
         "_writing_beside", "exit_status", "finished", "on_change", "on_stderr", "process", "session",
-        "shortcut", "watch_memory",
+        "shortcut", "watch_memory", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -84,8 +84,9 @@ class Link:
         self.on_stderr: Callable[[bytes], None] | None = (
             None  # takes the raw bytes, b"" at their end, from lines
         )
-        # Is given what came from stdout before the session is; returns how many bytes of that it has dealt with.
-        self.shortcut: Callable[[bytes], int] | None = None
+        # Is given us and what came from stdout before the session is; returns how many bytes of that it has dealt with.
+        self.shortcut: Callable[[Any, bytes], int] | None = None
+        self.wire = WireLog()
         self.watch_memory = (
             False  # look at it with every frame: a short-lived child's own peak is known to no other
         )
@@ -101,8 +102,6 @@ class Link:
         self._open = _ALL if process.fileno(Channel.CONTROL_IN) >= 0 else _STANDARD
         self._beside = _NOTHING  # what is still to be written beside stdin; stdin waits for it
         self._writing_beside = False
-        # Direction, size and beginning of each; made readable only if somebody has to read them.
-        self._frames: list[tuple[str, int, bytes]] = []
         self._survivors: tuple[Survivor, ...] = ()
         self._unread = 0
         self._appetite = READ_SIZE
@@ -124,9 +123,9 @@ class Link:
         began = self._clock()
         if self.shortcut is None:
             self._read(Channel.STDOUT, self._appetite)
-        elif (data := self.process.read(Channel.STDOUT, self._appetite)) is not None:
-            heard = self.shortcut(data) if data else 0
-            if 0 < heard == len(data) <= LEAST_READ:  # nothing more follows from it, and nobody had to wait
+        elif (data := self.process.read(_STDOUT, self._appetite)) is not None:
+            heard = self.shortcut(self, data)
+            if heard and heard == len(data) <= LEAST_READ:  # nothing more follows, and nobody had to wait
                 return
             if not data or heard < len(data):
                 self._hear(Channel.STDOUT, data[heard:])
@@ -208,18 +207,21 @@ class Link:
 
     def evidence(self) -> Evidence:
         """Return what is known about the process, for the autopsy."""
-        by_us = self._ladder.rung in (Rung.TERMINATE, Rung.KILL)
         return Evidence(
             exit=self.exit_status,
-            rung=self._ladder.rung.value if by_us and self._ladder.rung is not None else None,
+            rung=self._rung,
             stderr_tail=self._stderr.tail(),
-            frames=tuple(
-                WireFrame(way, size, printable(head).replace("\n", "\\n")) for way, size, head in self._frames
-            ),
+            frames=self.wire.frames(),
             survivors=self._survivors,
             unread=self._unread,
             command=self.process.command,
         )
+
+    @property
+    def _rung(self) -> str | None:
+        """Where we ended the process, None if it ended by itself."""
+        rung = self._ladder.rung
+        return rung.value if rung in (Rung.TERMINATE, Rung.KILL) else None
 
     # Moving
 
@@ -238,17 +240,8 @@ class Link:
         """Write what the session has to say, and tell nobody: what follows from it is seen when something comes."""
         self._write_out()
         self._do_what_it_asks()
-        if self.process.fileno(Channel.STDIN) < 0:  # it does not read any more: that everybody has to know
+        if self.process.fileno(_STDIN) < 0:  # it does not read any more: that everybody has to know
             self.pump()
-
-    def say_at_once(self, frame: bytes, shown: bytes) -> memoryview:
-        """Write *frame*, the session having nothing else to say. Returns what did not go, for `say_rest`."""
-        self._note_frame("out", shown)
-        try:
-            written = self.process.write(frame)
-        except OSError:  # it is found again, and dealt with, when the rest is to be written
-            written = 0
-        return _NOTHING if written == len(frame) else memoryview(frame)[written:]
 
     def say_rest(self, rest: memoryview) -> None:
         """Write *rest* when that is possible; the session is told when it is done."""
@@ -256,31 +249,22 @@ class Link:
         self._flush()
         self.pump()
 
-    def note_heard(self, body: bytes) -> None:
-        """The shortcut has heard *body*: it is what an autopsy shows."""
-        self._note_frame("in", body)
-
-    def _note_frame(self, way: str, frame: bytes) -> None:
-        self._frames.append((way, len(frame), frame[:FRAME_HEAD]))
-        if len(self._frames) > FRAMES_KEPT:
-            del self._frames[0]
-
     def _write_out(self) -> None:
         # Some sessions hand out the next piece when one is written.
         while said := self.session.data_to_send():
             for channel, data in said:
-                if channel is Channel.STDIN:
+                if channel is _STDIN:
                     self._pending = memoryview(bytes(self._pending) + data if self._pending else data)
                     self._flush()
                 else:
                     self._beside = memoryview(bytes(self._beside) + data)
                     self._flush_beside()
-            if said[-1][0] is not Channel.STDIN:
+            if said[-1][0] is not _STDIN:
                 self._note_beside_sent()
 
     def _obey(self, event: Event) -> None:
         if type(event) is FramePassed:  # nearly all of them: in a third of the time that `match` takes
-            self._note_frame(event.direction, event.frame)
+            self.wire.note(event.direction, event.frame)
             if self.watch_memory:
                 self._note_memory()
             self._observe(event)
@@ -362,7 +346,7 @@ class Link:
     def _flush(self) -> None:
         if not self._pending or self._beside:
             return
-        if self.process.fileno(Channel.STDIN) < 0:  # it is being brought down: nobody will read this
+        if self.process.fileno(_STDIN) < 0:  # it is being brought down: nobody will read this
             self._pending = _NOTHING
             return
         try:
@@ -461,7 +445,7 @@ class Link:
         try:
             for survivor in self._survivors:
                 self._observe(SurvivorFound(survivor))
-            self._observe(Exited(self.process.pid, status, self.evidence().rung))
+            self._observe(Exited(self.process.pid, status, self._rung))
         finally:  # whatever a listener does, whoever waits is told
             self.process.dispose()
             self.pump()

@@ -19,7 +19,6 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -27,7 +26,7 @@ from ..autopsy import ExitStatus, Survivor
 from ..contracts.base import Channel
 from ..errors import Unsupported
 from ..manifest.binding import Binding
-from . import command, environment, landlock, limits, survivors
+from . import command, environment, landlock, limits, proc_file, survivors
 from .guard import Guard
 from .launcher import READ_SIZE
 
@@ -49,9 +48,8 @@ class LocalProcess:
 
     __slots__ = (
         "_fds",
-        "_forget",
         "_keep_survivors",
-        "_others",
+        "_launcher",
         "_run",
         "command",
         "exit_fd",
@@ -65,8 +63,7 @@ class LocalProcess:
         fds: dict[Channel, int],
         exit_fd: int | None,
         run: str,
-        others: Callable[[], set[int]],
-        forget: Callable[[int], None],
+        launcher: LocalLauncher,
         *,
         keep_survivors: bool,
     ) -> None:
@@ -75,30 +72,29 @@ class LocalProcess:
         self.exit_fd = exit_fd
         self._fds = fds
         self._run = run
-        self._others = others
-        self._forget = forget
+        self._launcher = launcher
         self._keep_survivors = keep_survivors
 
     def fileno(self, channel: Channel) -> int:
         return self._fds.get(channel, -1)
 
     def read(self, channel: Channel, size: int = READ_SIZE) -> bytes | None:
-        if channel not in self._fds:
-            return b""  # it was disposed of: a signal handler has closed the host under its own call
         try:
             return os.read(self._fds[channel], size)
         except BlockingIOError:
             return None
+        except KeyError:  # it was disposed of: a signal handler has closed the host under its own call
+            return b""
 
     def write(self, data: bytes | memoryview, channel: Channel = Channel.STDIN) -> int:
-        if channel not in self._fds:
-            raise BrokenPipeError
         if len(data) > READ_SIZE:
             self._widen(channel)
         try:
             return os.write(self._fds[channel], data)
         except BlockingIOError:
             return 0
+        except KeyError:
+            raise BrokenPipeError from None
 
     def unread(self) -> int:
         count = array.array("i", [0])
@@ -113,8 +109,7 @@ class LocalProcess:
 
     def peak_memory_kib(self) -> int | None:
         try:
-            with open(f"/proc/{self.pid}/status", "rb") as file:
-                found = _PEAK.search(file.read())
+            found = _PEAK.search(proc_file.read(f"/proc/{self.pid}/status"))
         except OSError:
             return None
         return int(found[1]) if found else None
@@ -142,14 +137,14 @@ class LocalProcess:
             read=self._pipe_names(*READ) if held else frozenset(),
             since=survivors.started_at(self.pid),
         )
-        return survivors.find(trace, self._others(), end=end)
+        return survivors.find(trace, self._launcher.alive(), end=end)
 
     def _pipe_names(self, *channels: Channel) -> frozenset[str]:
         fds = [self._fds[channel] for channel in channels if channel in self._fds]
         return frozenset(f"pipe:[{os.fstat(fd).st_ino}]" for fd in fds)
 
     def reap(self) -> ExitStatus:
-        self._forget(self.pid)
+        self._launcher.forget(self._run, self.pid)
         try:
             _, status, usage = os.wait4(self.pid, 0)
         except ChildProcessError:
@@ -172,7 +167,8 @@ class LocalProcess:
 
     def _widen(self, channel: Channel) -> None:
         if hasattr(fcntl, "F_SETPIPE_SZ"):
-            with suppress(OSError):  # not allowed beyond the user's share: it only takes longer then
+            # Not allowed beyond the user's share: it only takes longer then. Or it is closed: whoever writes will see.
+            with suppress(OSError, KeyError):
                 fcntl.fcntl(self._fds[channel], fcntl.F_SETPIPE_SZ, WIDE_PIPE)
 
 
@@ -232,8 +228,7 @@ class LocalLauncher:
             fds,
             exit_fd,
             run,
-            others=self._known,
-            forget=partial(self._forget, run),
+            self,
             keep_survivors=binding.survivors == "allow",
         )
 
@@ -277,10 +272,12 @@ class LocalLauncher:
             with suppress(ChildProcessError):
                 os.waitpid(pid, 0)
 
-    def _known(self) -> set[int]:
+    def alive(self) -> set[int]:
+        """Return the process ids of those that were started and not yet reaped."""
         return self._alive
 
-    def _forget(self, run: str, pid: int) -> None:
+    def forget(self, run: str, pid: int) -> None:
+        """Note that the process *pid* of *run* is about to be reaped."""
         self._open.discard(run)
         self._alive.discard(pid)
         if self._guard is not None:

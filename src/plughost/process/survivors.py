@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..autopsy import Survivor
+from . import proc_file
 from .environment import MARKER
 
 PASSES = 20  # a survivor may fork while it is being ended: look again, this often at most
@@ -88,8 +89,7 @@ def _in_exec(pid: int) -> bool:
     with suppress(OSError, ValueError, IndexError):
         fields = _stat(pid)
         if int(fields[1]) == os.getpid() and fields[0] not in b"ZX":
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                return not file.read(1)
+            return not proc_file.read(f"/proc/{pid}/environ")
     return False
 
 
@@ -107,7 +107,8 @@ def _candidates(plugin_pid: int, skip: Collection[int]) -> list[int]:
     listing a process table of hundreds would cost more than the call.
     """
     newest, ours = _last_pid(), os.getpid()
-    if plugin_pid < newest <= plugin_pid + RANGE_LIMIT:
+    # If it is the newest itself, there is nobody to look at: its number is not given out again while it is not reaped.
+    if plugin_pid <= newest <= plugin_pid + RANGE_LIMIT:
         few = [pid for pid in range(plugin_pid + 1, newest + 1) if pid not in skip and pid != ours]
         if len(few) <= FEW:
             return few
@@ -124,8 +125,7 @@ def _every_pid() -> list[int]:
 
 
 def _last_pid() -> int:
-    with open("/proc/loadavg") as file:
-        return int(file.read().rsplit(None, 1)[-1])
+    return int(proc_file.read("/proc/loadavg").rsplit(None, 1)[-1])
 
 
 def _belongs(pid: int, trace: Trace) -> bool:
@@ -141,19 +141,17 @@ def _belongs(pid: int, trace: Trace) -> bool:
 
 def _stat(pid: int) -> list[bytes]:
     """Return the fields of /proc/PID/stat after the command: state, parent, group, session, …"""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()
+    return proc_file.read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
 def _is_process(pid: int) -> bool:
     """Tell a process from a thread, which has a number of the same kind."""
-    with open(f"/proc/{pid}/status", "rb") as file:
-        return f"\nTgid:\t{pid}\n".encode() in file.read()
+    return f"\nTgid:\t{pid}\n".encode() in proc_file.read(f"/proc/{pid}/status")
 
 
 def _marked(pid: int, run: str) -> bool:
-    with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
-        return f"{MARKER}={run}".encode() in file.read().split(b"\0")
+    with suppress(OSError):
+        return f"{MARKER}={run}".encode() in proc_file.read(f"/proc/{pid}/environ").split(b"\0")
     return False  # not ours to read: another user's, or one that made itself unreadable
 
 

@@ -41,6 +41,11 @@ class Lifecycle:
     such as the exit of a process that never was.
     """
 
+    __slots__ = (
+        "_backoff_until", "_failures", "_last_used", "_now", "_process", "_running_since", "_wanted",
+        "closed", "policy", "state",
+    )  # fmt: skip
+
     def __init__(self, policy: RestartPolicy, now: float = 0.0) -> None:
         self.policy = policy
         self.state = INITIAL

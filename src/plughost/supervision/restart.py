@@ -65,11 +65,13 @@ class RestartPolicy:
 class Failures:
     """The failures of one plugin: those inside the window, and the length of the series that is not yet forgiven."""
 
+    __slots__ = ("_times", "attempt", "policy")
+
     def __init__(self, policy: RestartPolicy) -> None:
         self.policy = policy
         self.attempt = 0
         # More than the verdict needs are never kept, so that a plugin cannot make its history grow.
-        self._times: list[float] = []
+        self._times: tuple[float, ...] = ()
 
     def follow(self, policy: RestartPolicy) -> None:
         """Judge by another *policy* from now on."""
@@ -78,11 +80,11 @@ class Failures:
 
     def add(self, now: float) -> None:
         self.attempt += 1
-        self._times.append(now)
+        self._times = (*self._times, now)
         self._forget_old()
 
     def _forget_old(self) -> None:
-        del self._times[: -self.policy.failures_to_quarantine]
+        self._times = self._times[-self.policy.failures_to_quarantine :]
 
     def within(self, now: float) -> tuple[float, ...]:
         """Return when those failures were that still count: one exactly a window ago does not."""
@@ -103,4 +105,4 @@ class Failures:
     def clear(self) -> None:
         """Forget everything: somebody has looked at the plugin."""
         self.attempt = 0
-        self._times.clear()
+        self._times = ()

@@ -5,9 +5,10 @@ import json
 import pytest
 from msgspec import Raw
 
-from plughost.contracts.duplex.introduction import Introduction, flaw, read
+from plughost.contracts.duplex.introduction import Introduction, accept, flaw, read
 from plughost.contracts.duplex.terms import Terms
 from plughost.errors import RemoteProtocolError
+from plughost.messages.jsonrpc import Response
 from tests.contracts.duplex.wire import NAME, NEW, OLD, VERSION
 
 
@@ -83,3 +84,13 @@ def test_one_that_is_what_its_manifest_says_has_no_flaw(abi_version):
 )
 def test_one_that_is_something_else_has_a_flaw(found):
     assert flaw(found, Terms(NAME, VERSION))
+
+
+def test_what_is_as_the_manifest_says_is_kept_once():
+    answer = Response(1, Raw(json.dumps(OLD).encode()))
+    terms = Terms(NAME, VERSION)
+    found = accept(answer, terms)
+    assert found == Introduction(NAME, VERSION, None)
+    assert found.name is terms.name
+    assert found.version is terms.version
+    assert accept(answer, Terms()) == found

@@ -26,14 +26,14 @@ def test_answers_are_told_apart_by_their_ids_whatever_their_order(talk):
     talked = talk().run()
     first, second, third = (talked.call(f"plugin/{number}") for number in range(3))
     talked.hear(frame(id=third, result=3) + frame(id=first, error={"code": -32001, "message": "no"}))
-    assert talked.session.pending == 1
+    assert len(talked.session.calls) == 1
     talked.hear(frame(id=second, result=None))
     answers = talked.answers()
     assert isinstance(answers[first], ErrorResponse)
     assert (answers[first].code, answers[first].message) == (-32001, "no")
     assert bytes(answers[third].result) == b"3"
     assert bytes(answers[second].result) == b"null"
-    assert talked.session.pending == 0
+    assert len(talked.session.calls) == 0
     assert {news.call_id: news.method for news in talked.told(Answered)}[second] == "plugin/1"
 
 
@@ -67,7 +67,7 @@ def test_an_answer_to_a_call_that_was_not_sent_yet_is_dropped(talk):
     talked = talk().run()
     call_id = talked.call(collect=False)
     talked.session.receive_data(ANSWER, Channel.STDOUT)
-    assert talked.session.pending == 1
+    assert len(talked.session.calls) == 1
     talked.collect()
     assert reasons(talked) == [Reason.UNKNOWN_ID]
     assert set(talked.hear(ANSWER).answers()) == {call_id}
@@ -160,7 +160,7 @@ def test_every_call_under_way_gets_the_fault_that_ended_the_process(talk, end, c
     answers = end(talked).answers()
     assert list(answers) == calls
     assert {outcome.code for outcome in answers.values()} == {code}
-    assert talked.session.pending == 0
+    assert len(talked.session.calls) == 0
 
 
 def test_a_call_to_a_process_that_has_failed_fails_with_its_fault(talk):
@@ -233,7 +233,7 @@ def test_the_same_number_may_be_under_way_both_ways(talk):
     talked = talk().run()
     call_id = talked.call()
     talked.hear(frame(id=call_id, method="host/snapshot/get"))
-    assert talked.session.pending == 1
+    assert len(talked.session.calls) == 1
     talked.session.answer(call_id, {})
     talked.collect().hear(frame(id=call_id, result={}))
     assert set(talked.answers()) == {call_id}

@@ -100,6 +100,7 @@ class DuplexMachine(RuleBasedStateMachine):
         self.ends = []
         self.calls = {}
         self.forgotten = set()
+        self.at_once = set()  # calls that were made so
         self.asked = []
         self.logs = 0
         self.told = 0
@@ -119,6 +120,19 @@ class DuplexMachine(RuleBasedStateMachine):
         call_id = self.session.call("plugin/echo", 1000 + len(self.calls), timeout_s, now=self.now)
         assert call_id not in self.calls
         self.calls[call_id] = []
+
+    @precondition(lambda self: self.session.at_rest or self.session.come_to_rest())
+    @rule(timeout_s=st.sampled_from([None, 1.0, 5.0]), written=st.sampled_from([True, True, False]))
+    def call_at_once(self, timeout_s, written):
+        body = self.session.call_at_once("plugin/echo", 1000 + len(self.calls), timeout_s, self.now)
+        call_id = self.session.calls.next_id - 1
+        assert call_id not in self.calls
+        self.calls[call_id] = []
+        self.at_once.add(call_id)
+        self.plugin.receive(framed(body))
+        if not written:
+            self.session.postpone()
+            self.unwritten = True
 
     @precondition(lambda self: self.calls)
     @rule(index=st.integers(0, 20))
@@ -255,9 +269,19 @@ class DuplexMachine(RuleBasedStateMachine):
         ]
         assert all(len(outcomes) <= 1 for outcomes in self.calls.values())
         assert not any(self.calls[call] for call in self.forgotten)
-        assert self.session.pending == len(under_way)
+        assert len(self.session.calls) == len(under_way)
         if self.session.settled:
             assert under_way == []
+
+    @invariant()
+    def at_rest_nothing_is_half_done(self):
+        self.it_tells_the_truth()
+        self.it_walks_along_the_table()
+        if self.session.at_rest:
+            assert self.session.is_listening
+            assert not self.session.has_to_say
+            assert not self.session.lanes
+            assert set(self.session.calls.methods) <= self.at_once
 
     @invariant()
     def it_walks_along_the_table(self):

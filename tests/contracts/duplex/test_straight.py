@@ -30,7 +30,7 @@ def test_an_answer_is_heard_with_its_result() -> None:
     data = b"before" + framed(body) + b"after"
     call_id, result, heard, end = straight.hear(data, 6, ActionInvokeResult, LIMIT) or (0, None, b"", 0)
     assert (call_id, heard, data[end:]) == (7, body, b"after")
-    assert isinstance(result, ActionInvokeResult)
+    assert isinstance(result, straight.Returned)
     assert result.payload == b"xx"
 
 

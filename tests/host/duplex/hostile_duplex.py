@@ -119,6 +119,8 @@ def do(what, params, id):
     match what:
         case "echo":
             return {"echo": params}
+        case "long":
+            return "x" * params["size"]
         case "pid":
             return {"pid": os.getpid()}
         case "told":

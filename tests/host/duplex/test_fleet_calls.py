@@ -319,6 +319,41 @@ def test_a_second_answer_to_a_call_is_counted_and_ends_nobody_elses(both: Lab) -
     assert both.status().ignored == 3
 
 
+def test_a_second_answer_that_is_short_after_a_long_one_is_counted_too(both: Lab) -> None:
+    both.plugin()
+    both.fleet()
+    long = "once" * 1_000
+    body = f'{{"jsonrpc":"2.0","id":$ID,"result":"{long}"}}'
+    assert both.call("answer", {"body": body}) == long
+    both.call("write", written(frame(id=2, result="twice")))
+    assert both.status().ignored == 1
+    assert both.call("echo")
+
+
+@pytest.mark.parametrize("params", [object(), "x" * 5_000], ids=["no JSON", "too long"])
+def test_a_late_answer_after_a_call_that_could_not_be_made_is_dropped(both: Lab, params: Any) -> None:
+    both.plugin(frame_bytes=4_096)
+    fleet = both.fleet()
+    both.pid()
+    with pytest.raises(PluginFailure):
+        both.call("hold", timeout=0.05)
+    with pytest.raises(LocalProtocolError):
+        both.run(fleet["puppet"].call, "do/echo", params)
+    assert both.call("release") == {"released": 1}
+    assert both.status().ignored == 1
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_an_answer_over_a_small_limit_is_refused_by_either_way(both: Lab, calls: int) -> None:
+    both.plugin(frame_bytes=500, **QUICK)
+    both.fleet()
+    for _ in range(calls):
+        both.call("echo")
+    with pytest.raises(PluginFailure) as caught:
+        both.call("long", {"size": 800})
+    assert caught.value.code is FailureCode.MALFORMED_RESPONSE
+
+
 @pytest.mark.requirement("duplex:rpc:over-once")
 def test_a_call_that_takes_too_long_is_over_and_its_late_answer_is_dropped(both: Lab) -> None:
     both.plugin()

@@ -137,3 +137,10 @@ def test_an_action_with_a_capability_that_there_is_not_is_refused(capability: An
 def test_an_action_is_a_function() -> None:
     with pytest.raises(LocalProtocolError):
         HostAction(b"x")  # type: ignore[arg-type]
+
+
+def test_plugins_that_may_do_the_same_share_what_says_so(root: Path) -> None:
+    found = planned(root, actions={"free": bytes, "write": HostAction(bytes, "write_plugin_data")})
+    one, other = (found.gates(binding) for binding in (*found.bindings, *planned(root).bindings))
+    assert one.actions is other.actions == {"write": Capability.WRITE_PLUGIN_DATA}
+    assert one.grants is other.grants

@@ -11,7 +11,7 @@ from plughost_sdk.duplex import CHUNK_BYTES
 from plughost.capabilities.gates import Refusal
 from plughost.host.duplex.deliveries import ENTRY_COST, SnapshotLimits, Tally
 from plughost.host.duplex.frame_room import PAYLOAD_LIMIT
-from plughost.host.duplex.snapshots import HOST, Published, Snapshots
+from plughost.host.duplex.snapshots import FEW, HOST, Published, Snapshots
 
 
 def drained(store: Snapshots, plugin: str) -> list[tuple[str, bytes]]:
@@ -59,6 +59,19 @@ def test_each_publish_is_delivered_once_however_often_subscribed(declared, asked
     told = store.publish("p", "t", b"x")
     assert told == Published(1, ("s",) if declared or asked else ())
     assert drained(store, "s") == ([("t", b"x")] if declared or asked else [])
+
+
+@pytest.mark.parametrize("before", [0, 1, FEW, FEW + 1])
+@pytest.mark.parametrize("after", [0, FEW - 1, FEW, FEW + 1])
+def test_what_is_declared_takes_the_place_of_what_was_however_much_it_is(before, after):
+    store, topics = Snapshots(), [f"t{number}" for number in range(FEW + 1)]
+    store.declare("s", topics[:before])
+    store.declare("s", topics[-after:] if after else [])
+    for topic in topics:
+        store.publish("p", topic, b"")
+    assert drained(store, "s") == [(topic, b"") for topic in (topics[-after:] if after else [])]
+    store.remove("s")
+    assert [store.publish("p", topic, b"").subscribers for topic in topics] == [()] * len(topics)
 
 
 def test_the_publisher_hears_no_echo_of_itself_but_all_others_hear_it():

@@ -5,7 +5,7 @@ One dialect says `name` and `version`, the other `manifest` and `abi_version`; a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from msgspec import Raw, Struct
@@ -50,7 +50,8 @@ def accept(answer: Response | ErrorResponse, terms: Terms) -> Introduction:
     wrong = flaw(found, terms)
     if wrong is not None:
         raise RemoteProtocolError(f"{wrong} ({MANIFEST_VALIDATION})")
-    return found
+    # What is the same is kept once: it stays as long as the plugin.
+    return replace(found, name=terms.name or found.name, version=terms.version or found.version)
 
 
 def read(result: Raw) -> Introduction:

@@ -53,10 +53,12 @@ _NONE: deque[Waiting] = deque(maxlen=0)  # an empty lane: five hundred idle plug
 class Lanes:
     """The frames that wait for one process."""
 
-    __slots__ = ("_bounds", "_event_bytes", "_number", "calls", "dropped", "events", "keys", "replies")
+    __slots__ = (
+        "_bounds", "_event_bytes", "_number", "calls", "events", "keys", "lost_events", "lost_keys", "replies",
+    )  # fmt: skip
 
     def __init__(self, bounds: Bounds) -> None:
-        self.dropped = {Lane.KEY: 0, Lane.EVENT: 0}  # since the beginning
+        self.lost_keys = self.lost_events = 0  # since the beginning
         self._bounds = bounds
         self.keys = self.replies = self.events = _NONE
         self.calls: dict[int, Waiting] = {}  # by id, because callers give up
@@ -68,6 +70,11 @@ class Lanes:
 
     def __bool__(self) -> bool:
         return bool(self.calls or self.keys or self.replies or self.events)
+
+    @property
+    def dropped(self) -> dict[Lane, int]:
+        """How many frames each lane has lost, since the beginning."""
+        return {Lane.KEY: self.lost_keys, Lane.EVENT: self.lost_events}
 
     def is_fed(self, events: int, event_bytes: int) -> bool:
         """Tell whether so many events wait, or so many bytes of them."""
@@ -105,7 +112,7 @@ class Lanes:
             self._drop_oldest(lane)
             gone += 1
         if gone:
-            self.dropped[lane] += gone
+            self._count_lost(lane, gone)
         return gone
 
     def take(self, *, all_lanes: bool) -> list[Waiting]:
@@ -143,8 +150,8 @@ class Lanes:
 
     def clear_notifications(self) -> None:
         """Forget keys and events, and count them: nobody will be told of them."""
-        self.dropped[Lane.KEY] += len(self.keys)
-        self.dropped[Lane.EVENT] += len(self.events)
+        self._count_lost(Lane.KEY, len(self.keys))
+        self._count_lost(Lane.EVENT, len(self.events))
         self.keys = self.events = _NONE
         self._event_bytes = 0
 
@@ -178,6 +185,12 @@ class Lanes:
         if not self.events:
             self.events = _NONE
         return waiting
+
+    def _count_lost(self, lane: Lane, count: int) -> None:
+        if lane is Lane.KEY:
+            self.lost_keys += count
+        else:
+            self.lost_events += count
 
     def _drop_oldest(self, lane: Lane) -> None:
         if lane is Lane.KEY:

@@ -149,6 +149,14 @@ class ActionInvokeParams(Checked, frozen=True):
             super().__post_init__()
 
 
+class Invocation(Struct, frozen=True):
+    """The same as the host writes it, with what was checked already."""
+
+    action: str
+    payload: bytes
+    timeout_ms: int = 0
+
+
 class ActionInvokeResult(Checked, frozen=True):
     """What the action returned."""
 

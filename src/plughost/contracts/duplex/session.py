@@ -38,6 +38,7 @@ from .terms import Terms
 
 HEAD_BYTES = 400  # of a chunk that is no frame, kept to be shown
 UNSHOWN = "…"  # in place of the plugin's configuration, which may hold secrets
+_RUNNING, _STDIN = State.RUNNING, Channel.STDIN  # found in a fraction of the time, several times a call
 _OPEN = (State.STARTED, State.INITIALISING, State.RUNNING)
 _TALKING = (*_OPEN, State.SHUTTING_DOWN)
 _NOTHING: list[tuple[Channel, bytes]] = []
@@ -47,8 +48,8 @@ class DuplexSession(Conversation[State, Said]):
     """One process of the `duplex` contract, from its start to its exit."""
 
     __slots__ = (
-        "_asked", "_calls", "_ending", "_frames", "_head", "_init_id", "_init_until", "_shutdown_id",
-        "_terms", "_unsent", "_until", "fault", "ignored", "introduction", "lanes", "news",
+        "_asked", "_ending", "_frames", "_head", "_init_id", "_init_until", "_shutdown_id",
+        "_terms", "_unsent", "_until", "at_rest", "calls", "fault", "ignored", "introduction", "lanes", "news",
     )  # fmt: skip
 
     def __init__(self, terms: Terms, now: float) -> None:
@@ -60,12 +61,13 @@ class DuplexSession(Conversation[State, Said]):
         self._frames = content_length.ContentLengthDecoder(terms.frame_bytes)
         self.lanes = Lanes(terms.bounds)
         self.news: list[News] = []  # for `next_news`; who is in a hurry may look whether it is empty
-        self._calls = Ledger()
+        self.calls = Ledger()
         self._asked: dict[int, None] = {}  # the plugin's calls
         self._init_id: int | None = None
         self._shutdown_id: int | None = None
         self._init_until: float | None = None
         self._until: float | None = None  # for what was handed out to be written, or shutdown to be answered
+        self.at_rest = False  # see `come_to_rest`
         self._unsent = False
         self._ending = False
         self._head = b""
@@ -74,13 +76,13 @@ class DuplexSession(Conversation[State, Said]):
 
     def begin(self, init: InitParams) -> None:
         """Tell the plugin who it is and what it may do. Raises LocalProtocolError if that does not fit a frame."""
-        call_id = self._calls.next_id
+        call_id = self.calls.next_id
         body = jsonrpc.encode_request(call_id, "plugin/init", init)
         frame = self._framed(body, "plugin/init")
         if init.config is not None:
             body = jsonrpc.encode_request(call_id, "plugin/init", replace(init, config=UNSHOWN))
         self._advance(Speaker.HOST, Said.INIT)
-        self._init_id = self._calls.new_id()
+        self._init_id = self.calls.new_id()
         self._init_until = self._now + self._terms.handshake_s
         self.lanes.put(Lane.REPLY, frame, body)  # the one lane that does not wait for init
 
@@ -93,58 +95,58 @@ class DuplexSession(Conversation[State, Said]):
         call alone, if it does not fit a frame, and when the process was told to end. A process that has failed
         fails the call too.
         """
-        if self.state is not State.RUNNING and self.state in (State.SHUTTING_DOWN, State.CLOSED):
+        if self.state is not _RUNNING and self.state in (State.SHUTTING_DOWN, State.CLOSED):
             raise LocalProtocolError(f"{method} cannot be called: the plugin is {self.state.value}")
         if now is not None and now > self._now:
             self._now = now
-        call_id = self._calls.next_id
+        call_id = self.calls.next_id
         body = jsonrpc.encode_request(call_id, method, params)
         frame = self._framed(body, method)
-        self._calls.next_id += 1
+        self.calls.next_id += 1
         if self.fault is not None:
             self.news.append(Answered(call_id, method, self.fault, sent=False))
             return call_id
-        self._calls.open(call_id, method, None if timeout_s is None else self._now + timeout_s)
+        self.calls.open(call_id, method, None if timeout_s is None else self._now + timeout_s)
+        self.at_rest = False
         self.lanes.put_call(call_id, frame, body)
         return call_id
 
-    def call_at_once(
-        self, method: str, params: Any, timeout_s: float | None, now: float
-    ) -> tuple[int, bytes, bytes] | None:
-        """Like `call`, of a plugin that is asked and told nothing else. None if anything waits, or it fits no frame.
+    def come_to_rest(self) -> bool:
+        """Look whether a call may be made at once, and note it: until something else happens, that stays so.
 
-        Returns its id, its frame, to be written now or `postpone`d in part, and its body. Raises LocalProtocolError.
+        The plugin runs, everything it wrote was heard, and it is asked and told nothing.
         """
-        calls, lanes = self._calls, self.lanes
-        if self.state is not State.RUNNING or self._unsent or calls.methods:
-            return None
-        if lanes.calls or lanes.replies or lanes.events or lanes.keys:
-            return None
-        self._now = max(now, self._now)
-        call_id = calls.next_id
+        self.at_rest = self.is_listening and not (self.lanes or self._unsent or self.calls.methods)
+        return self.at_rest
+
+    def call_at_once(self, method: str, params: Any, timeout_s: float | None, now: float) -> bytes | None:
+        """Like `call`, of a session at rest, which it stays. Its id is the one before `calls.next_id`.
+
+        Returns the body, to be written now or `postpone`d in part; None if it fits no frame. Raises LocalProtocolError.
+        """
+        calls, call_id = self.calls, self.calls.next_id
         body = jsonrpc.encode_request(call_id, method, params)
         if len(body) > self._terms.frame_bytes:
             return None
-        calls.next_id += 1
+        calls.next_id = call_id + 1
         calls.methods[call_id] = method
+        self._now = now
         if timeout_s is not None:
-            calls.expect(call_id, self._now + timeout_s)
-        return call_id, b"Content-Length: %d\r\n\r\n%b" % (len(body), body), body
+            calls.expect(call_id, now + timeout_s)
+        return body
 
     def postpone(self) -> None:
         """What `call_at_once` returned cannot be written whole: `receive_sent` will tell when it is."""
+        self.at_rest = False
         self._unsent = True
         if self._terms.write_s is not None:
             self._until = self._now + self._terms.write_s
 
-    def answered_at_once(self, call_id: int) -> None:
-        """The answer to *call_id* was read, by `straight`."""
-        del self._calls.methods[call_id]
-
     def forget(self, call_id: int) -> None:
         """Nobody waits for *call_id* any more: it is not sent if it was not yet, and not told of."""
-        if call_id in self._calls:
-            self._calls.close(call_id)
+        self.at_rest = False
+        if call_id in self.calls:
+            self.calls.close(call_id)
             self.lanes.withdraw(call_id)
 
     def notify(self, method: str, params: Any, lane: Lane = Lane.EVENT) -> bool:
@@ -161,6 +163,7 @@ class DuplexSession(Conversation[State, Said]):
         parcel.check(self._terms.frame_bytes)
         if self.state not in _OPEN:
             return False
+        self.at_rest = False
         for lost in range(self.lanes.put(lane, parcel.frame, parcel.body), 0, -1):
             count = self.lanes.dropped[lane] - lost + 1
             if worth_telling(count):
@@ -200,9 +203,10 @@ class DuplexSession(Conversation[State, Said]):
         initialised = self.state is State.RUNNING
         self._advance(Speaker.HOST, Said.SHUTDOWN)
         self.marks["retired"] = self._now
+        self.at_rest = False
         self._init_until = None
         self.lanes.clear_notifications()
-        self._shutdown_id = self._calls.new_id()
+        self._shutdown_id = self.calls.new_id()
         body = jsonrpc.encode_request(self._shutdown_id, "plugin/shutdown", ShutdownParams())
         frame = self._framed(body, "plugin/shutdown")
         if initialised:
@@ -221,6 +225,7 @@ class DuplexSession(Conversation[State, Said]):
 
     def receive_data(self, data: bytes, channel: Channel) -> None:
         if channel is Channel.STDOUT and self.state in _TALKING:
+            self.at_rest = False
             self._head = data[:HEAD_BYTES]
             self._frames.receive_data(data)
             self._read_frames()
@@ -253,11 +258,12 @@ class DuplexSession(Conversation[State, Said]):
     def receive_tick(self, now: float) -> None:
         self.note_time(now)
         while self.state in _TALKING:  # earliest first: a late tick finds what punctual ones would have
-            overdue, due = self.next_deadline(), self._calls.next_due()
+            overdue, due = self.next_deadline(), self.calls.next_due()
             if overdue is None or self._now < overdue:
                 return
             if due is not None and due[0] == overdue:
-                self._time_out(due[1])
+                late = "it did not answer in time"
+                self._settle(due[1], Fault(FailureCode.TIMEOUT, Stage.EXECUTE, late, "limits.timeout_s"))
             elif overdue == self._init_until:
                 self._fail(FailureCode.TIMEOUT, "it did not answer plugin/init in time", "limits.handshake_s")
             elif self.state is State.SHUTTING_DOWN:
@@ -290,13 +296,13 @@ class DuplexSession(Conversation[State, Said]):
         if not taken:
             return _NOTHING
         self._unsent = True
-        if self._terms.write_s is not None and self.state is State.RUNNING:  # else other deadlines run
+        if self._terms.write_s is not None and self.state is _RUNNING:  # else other deadlines run
             self._until = self._now + self._terms.write_s
         for waiting in taken:
             self._events.append(FramePassed("out", waiting.shown))
         if len(taken) == 1:
-            return [(Channel.STDIN, taken[0].frame)]
-        return [(Channel.STDIN, b"".join([waiting.frame for waiting in taken]))]
+            return [(_STDIN, taken[0].frame)]
+        return [(_STDIN, b"".join([waiting.frame for waiting in taken]))]
 
     def next_news(self) -> News | None:
         """Return what the host has to know, in the order in which it came about."""
@@ -305,7 +311,7 @@ class DuplexSession(Conversation[State, Said]):
     def next_deadline(self) -> float | None:
         if self.state not in _TALKING:
             return None
-        due = self._calls.next_due()
+        due = self.calls.next_due()
         at = self._until if due is None or (self._until is not None and self._until < due[0]) else due[0]
         first = self._init_until
         return at if first is None or (at is not None and at < first) else first
@@ -315,14 +321,9 @@ class DuplexSession(Conversation[State, Said]):
         return self.state in (State.CLOSED, State.FAILED)
 
     @property
-    def pending(self) -> int:
-        """How many calls of the host are not over."""
-        return len(self._calls)
-
-    @property
     def is_listening(self) -> bool:
         """Whether the next byte from a plugin that runs is the first of a message, and everything before was heard."""
-        return self.state is State.RUNNING and self._frames.is_between and not (self.news or self._events)
+        return self.state is _RUNNING and self._frames.is_between and not (self.news or self._events)
 
     @property
     def has_to_say(self) -> bool:
@@ -339,14 +340,14 @@ class DuplexSession(Conversation[State, Said]):
     @property
     def dropped(self) -> dict[Lane, int]:
         """How many notifications each lane has lost."""
-        return dict(self.lanes.dropped)
+        return self.lanes.dropped
 
     @property
     def stage(self) -> Stage:
         """How far the conversation has come."""
         if self.state is State.FAILED and self.fault is not None:
             return self.fault.stage
-        return progress.stage(self.state, asked=bool(self._calls))
+        return progress.stage(self.state, asked=bool(self.calls))
 
     # Messages
 
@@ -409,14 +410,14 @@ class DuplexSession(Conversation[State, Said]):
         self.news.append(Called(request.id, request.method, request.params))
 
     def _read_answer(self, answer: jsonrpc.Response | jsonrpc.ErrorResponse) -> None:
-        methods = self._calls.methods
+        methods = self.calls.methods
         if answer.id in methods and answer.id not in self.lanes.calls:
             self.news.append(Answered(answer.id, methods.pop(answer.id), answer, sent=True))
         elif answer.id == self._init_id and self.state is State.INITIALISING:
             self._read_init(answer)
         elif answer.id == self._shutdown_id and not self._ending:
             self._want_end(Rung.CLOSE_STDIN)
-        elif self._calls.gave_out(answer.id) and not self.lanes.holds(answer.id):
+        elif self.calls.gave_out(answer.id) and not self.lanes.holds(answer.id):
             self._ignore(Reason.LATE, f"an answer to call {answer.id}, which is over")
         else:
             self._ignore(Reason.UNKNOWN_ID, f"an answer to call {answer.id}, which was never made")
@@ -438,7 +439,7 @@ class DuplexSession(Conversation[State, Said]):
 
     def _awaits(self, call_id: int) -> bool:
         """Tell whether the plugin was asked *call_id*, and the answer is due."""
-        return call_id in self._calls and not self.lanes.holds(call_id)
+        return call_id in self.calls and not self.lanes.holds(call_id)
 
     def _framed(self, body: bytes, what: str) -> bytes:
         try:
@@ -451,18 +452,16 @@ class DuplexSession(Conversation[State, Said]):
             return
         if id not in self._asked:
             raise LocalProtocolError(f"the plugin made no call {id}, or it is answered")
+        self.at_rest = False
         frame = self._framed(body, "a reply")
         del self._asked[id]
         if not self._ending:  # else its input is closed
             self.lanes.put(Lane.REPLY, frame, body)
 
     def _settle(self, call_id: int, outcome: jsonrpc.Response | jsonrpc.ErrorResponse | Fault) -> None:
+        self.at_rest = False
         sent = not self.lanes.withdraw(call_id)
-        self.news.append(Answered(call_id, self._calls.close(call_id), outcome, sent))
-
-    def _time_out(self, call_id: int) -> None:
-        fault = Fault(FailureCode.TIMEOUT, Stage.EXECUTE, "it did not answer in time", "limits.timeout_s")
-        self._settle(call_id, fault)
+        self.news.append(Answered(call_id, self.calls.close(call_id), outcome, sent))
 
     def _ignore(self, reason: Reason, detail: str) -> None:
         self.ignored[reason] += 1
@@ -473,7 +472,7 @@ class DuplexSession(Conversation[State, Said]):
         return Fault(FailureCode.CRASHED, self.stage, message, when=self._while())
 
     def _end_calls(self, fault: Fault) -> None:
-        for call_id in self._calls.calls():
+        for call_id in self.calls.calls():
             self._settle(call_id, fault)
 
     def _want_end(self, rung: Rung) -> None:
@@ -483,12 +482,13 @@ class DuplexSession(Conversation[State, Said]):
             self._events.append(EndWanted(rung))
 
     def _while(self) -> str:
-        return progress.moment(self.state, asked=bool(self._calls))
+        return progress.moment(self.state, asked=bool(self.calls))
 
     def _fail(
         self, code: FailureCode, message: str, limit: str | None = None, *, hint: str | None = None
     ) -> None:
         self.marks["failed"] = self._now
+        self.at_rest = False
         self.fault = Fault(code, self.stage, message, limit, hint, when=self._while())
         self._advance(Speaker.PLUGIN, Said.FAULT)
         self._end_calls(self.fault)

@@ -15,11 +15,12 @@ import msgspec
 from plughost_sdk.frames import content_length
 
 from ...messages import depth, strict_json
+from .messages import ActionInvokeResult
 
 T = TypeVar("T")
 
 
-class _Answer(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
+class Answer(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
     """An answer whose result is known to be a T, and that says nothing else."""
 
     jsonrpc: Literal["2.0"]
@@ -27,14 +28,24 @@ class _Answer(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
     result: T
 
 
+class Returned(msgspec.Struct):
+    """What an action returned, if it is written in base64. A list of numbers is none: that is seen the long way."""
+
+    payload: bytes
+
+
+_USUAL: dict[Any, type[msgspec.Struct]] = {
+    ActionInvokeResult: Returned
+}  # nothing of them is left to be checked
+
 Heard = tuple[int, Any, bytes, int]  # the id, the result, the body, and where its frame ends in the data
 
 
 @cache
-def _decoder(result: Hashable) -> Callable[[bytes], _Answer[Any]]:
-    kind: Any = _Answer  # for type checkers, what stands in brackets has to be known beforehand
-    decode: Callable[[bytes], _Answer[Any]] = msgspec.json.Decoder(
-        kind[object if result is None else result]
+def _decoder(result: Hashable) -> Callable[[bytes], Answer[Any]]:
+    kind: Any = Answer  # for type checkers, what stands in brackets has to be known beforehand
+    decode: Callable[[bytes], Answer[Any]] = msgspec.json.Decoder(
+        kind[object if result is None else _USUAL.get(result, result)]
     ).decode
     return decode
 
@@ -51,13 +62,18 @@ def hear(data: bytes, at: int, result: type[msgspec.Struct] | None, limit: int) 
     if found is None:
         return None
     body = data[found[0] : found[1]]
+    answer = decode(body, result)
+    return None if answer is None else (answer.id, answer.result, body, found[1])
+
+
+def decode(body: bytes, result: type[msgspec.Struct] | None) -> Answer[Any] | None:
+    """Return the answer that *body* is, if its result is a *result*; None for a result is any JSON."""
     size = len(body)
-    if size >= strict_json.LARGE_FRAME or (size > depth.MAX_DEPTH and depth.exceeds(body)):
+    if size > depth.MAX_DEPTH and (size >= strict_json.LARGE_FRAME or depth.exceeds(body)):
         return None
     try:
         if not body.isascii():
             body.decode()  # msgspec skips what it does not know without looking at its UTF-8
-        answer = decoder(result)(body)
+        return decoder(result)(body)  # type: ignore[no-any-return]
     except (msgspec.MsgspecError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
-    return answer.id, answer.result, body, found[1]

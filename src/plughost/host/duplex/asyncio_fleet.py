@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from os import getpid
 from typing import Any, Self
 
 from ...contracts.duplex import host as contract
@@ -23,7 +24,7 @@ from .handle import FleetHandle, PluginHandle
 from .member import Member
 from .options import FleetPlan
 from .status import Status
-from .ticket import Ticket
+from .ticket import NO_RESULT, Ticket
 
 
 def _nothing() -> None:
@@ -61,6 +62,7 @@ class _LoopGround:
         for link in links:
             if not link.finished:
                 link.say()
+                self._driver.expect(link)
 
     def wake_at(self, at: float) -> None:
         if self._timer is None or at < self._timer_at:
@@ -100,6 +102,7 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
         self._host = host  # it ends its processes when nobody holds it any more: whoever holds us does
         self._ground = _LoopGround(driver, engine.clock)
         self._driver = driver
+        self._loop = driver.loop
         self._engine = engine
         self._fleet = Fleet(plan, engine, self._ground)
         self._ground.tick = self._fleet.tick
@@ -160,14 +163,15 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
     async def ask(self, member: Member, ask: Ask | None) -> Any:
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
         ticket, future = self._ticket(ask)
-        ticket.by_result = True
-        self._fleet.ask(member, ticket)
+        if not member.shortcut.say(ticket):
+            self._fleet.ask(member, ticket)
         try:
             await future
         except asyncio.CancelledError:
             member.forget(ticket)
             raise
-        return self._fleet.conclude(member, ticket)
+        result = ticket.result
+        return self._fleet.conclude(member, ticket) if result is NO_RESULT else result
 
     async def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
         ticket, future = self._ticket(None)
@@ -191,10 +195,9 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
             raise HostClosed("this is a forked copy of the host: the plugins are its original's")
 
     def _ticket(self, ask: Ask | None) -> tuple[Ticket, asyncio.Future[None]]:
-        if self._engine.forked:
+        loop = self._loop
+        if self._engine.owner != getpid() or asyncio.get_running_loop() is not loop:
             self._check_ours()
-        loop = asyncio.get_running_loop()
-        if loop is not self._driver.loop:
             raise LocalProtocolError("this host belongs to another event loop")
         future: asyncio.Future[None] = loop.create_future()
 
@@ -202,7 +205,7 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
             if not future.done():
                 future.set_result(None)
 
-        return Ticket(ask, over), future
+        return Ticket(ask, over, by_result=True), future
 
 
 class AsyncDuplexPlugin(PluginHandle):
@@ -243,7 +246,8 @@ class AsyncDuplexPlugin(PluginHandle):
     async def invoke(self, action: str, payload: bytes = b"", *, timeout: float | None = None) -> bytes:
         """Invoke an action of it, and return what that returns. Raises PluginFailure and RemoteError."""
         result = await self._fleet.ask(self._member, contract.invoke(action, payload, timeout))
-        return bytes(result.payload)
+        payload_of: bytes = result.payload
+        return payload_of
 
     async def call(self, method: str, params: Any = None, *, timeout: float | None = None) -> Any:
         """Call any method, and return its result. Raises PluginFailure and RemoteError."""

@@ -122,15 +122,15 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
 
         Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed.
         """
-        fleet, crowd, ticket = self._fleet, self._crowd, Ticket(ask, by_result=True)
+        crowd, ticket = self._crowd, Ticket(ask, by_result=True)
         if self._engine.owner != getpid() or crowd.is_working_here():
             self._refuse_to_wait()
         # Ctrl-C must not come between a write and its being noted: it waits until nothing is half done.
         with Deferral(crowd.look) as deferral, crowd.guard:
             if begin is not None:
                 begin(member, ticket)
-            elif fleet.closed or not member.shortcut.say(ticket):
-                fleet.ask(member, ticket)
+            elif not member.shortcut.say(ticket):
+                self._fleet.ask(member, ticket)
             try:
                 crowd.wait(ticket, deferral)
                 if deferral.is_pending:
@@ -138,7 +138,8 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
             except BaseException:
                 member.forget(ticket)
                 raise
-            return fleet.conclude(member, ticket) if ticket.result is NO_RESULT else ticket.result
+            result = ticket.result
+            return self._fleet.conclude(member, ticket) if result is NO_RESULT else result
 
     def _check_ours(self) -> None:
         if self._engine.forked:  # before the guard is taken: perhaps a thread held it that is not here
@@ -201,7 +202,8 @@ class BlockingDuplexPlugin(PluginHandle):
     def invoke(self, action: str, payload: bytes = b"", *, timeout: float | None = None) -> bytes:
         """Invoke an action of it, and return what that returns. Raises PluginFailure and RemoteError."""
         result = self._fleet.ask(self._member, contract.invoke(action, payload, timeout))
-        return bytes(result.payload)
+        payload_of: bytes = result.payload
+        return payload_of
 
     def call(self, method: str, params: Any = None, *, timeout: float | None = None) -> Any:
         """Call any method, and return its result. Raises PluginFailure and RemoteError."""

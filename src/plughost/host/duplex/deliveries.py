@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
 from .frame_room import PAYLOAD_LIMIT
 
@@ -57,16 +59,22 @@ class Tally:
     forgotten: int = 0  # because the process that had subscribed was gone, or may not hear of it any more
 
 
+NOTHING_YET = Tally()
+_NONE: Any = MappingProxyType({})  # where nothing waits: five hundred idle plugins have two of them each
+
+
 class Deliveries:
     """The queue of one subscriber. *tally* counts, *cost* is what waits, in bytes."""
 
+    __slots__ = ("_last", "_latest_state", "_limits", "_waiting", "cost", "tally")
+
     def __init__(self, limits: SnapshotLimits) -> None:
-        self.tally = Tally()
+        self.tally = NOTHING_YET
         self.cost = 0
         self._limits = limits
         self._latest_state = NO_TOPICS
-        self._waiting: dict[int, Snapshot] = {}  # by version, so in publish order
-        self._last: dict[str, int] = {}  # the newest waiting version of each topic
+        self._waiting: dict[int, Snapshot] = _NONE  # by version, so in publish order
+        self._last: dict[str, int] = _NONE  # the newest waiting version of each topic
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -81,6 +89,8 @@ class Deliveries:
         if snapshot.topic in self._latest_state and snapshot.topic in self._last:
             self._remove(self._last[snapshot.topic])
             self._count(replaced=1)
+        if not self._waiting:
+            self._waiting, self._last = {}, {}
         self._waiting[snapshot.version] = snapshot
         self._last[snapshot.topic] = snapshot.version
         self.cost += snapshot.cost
@@ -109,6 +119,8 @@ class Deliveries:
         self.cost -= snapshot.cost
         if self._last[snapshot.topic] == version:
             del self._last[snapshot.topic]
+        if not self._waiting:
+            self._waiting = self._last = _NONE
         return snapshot
 
     def _count(self, **more: int) -> None:

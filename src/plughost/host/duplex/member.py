@@ -33,7 +33,7 @@ from ...supervision.states import Action, Actions, BeginShutdown, Refuse, Refuse
 from ..engine import BoundLink, Engine
 from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
 from ..ground import Ground
-from . import refusals, restarts, status
+from . import attention, refusals, restarts, status
 from .shortcut import Shortcut
 from .status import Status
 from .surroundings import Surroundings
@@ -42,6 +42,7 @@ from .ticket import Ticket
 DuplexLink = BoundLink[DuplexSession]
 
 RENDER = "plugin/render"
+RUNNING, CONVERSING = State.RUNNING, Conversing.RUNNING  # found in a fraction of the time, with every call
 ROUNDING_S = 0.001  # of clocks and timers
 MISSES_TO_FAIL = 3  # calls in a row that a plugin did not answer: it is not slow, it hangs
 
@@ -122,14 +123,13 @@ class Member:
         if self.shortcut.say(ticket):
             return
         now, link = self._engine.clock(), self.link
-        if link is not None and self.listens and self.lifecycle.state is State.RUNNING:
-            self.touched = now
+        if link is not None and self.listens and self.lifecycle.state is RUNNING:
             self._submit(link, ticket, now)
-            if link.conversation.pending > 1:
+            if len(link.conversation.calls) > 1:
                 self._ground.say_soon(link)
             else:
                 link.say()
-            self._ground.expect(link)
+                self._ground.expect(link)
             return
         self._waiting[ticket] = None
         self._obey(self.lifecycle.wanted(now))
@@ -166,7 +166,7 @@ class Member:
     @property
     def listens(self) -> bool:
         """Whether there is a process that has answered init and was not told to end: the rest waits here for one."""
-        return self.link is not None and self.link.conversation.state is Conversing.RUNNING
+        return self.link is not None and self.link.conversation.state is CONVERSING
 
     @property
     def is_at_ease(self) -> bool:
@@ -211,7 +211,7 @@ class Member:
     def tick(self, now: float) -> None:
         """It is *now*: do what is due."""
         session = self.link.conversation if self.link is not None else None
-        if session is not None and (session.pending or session.unanswered):
+        if session is not None and (session.calls or session.unanswered):
             self.touched = now  # it is at work
         self.lifecycle.used(self.touched)
         self._obey(self.lifecycle.tick(now))
@@ -289,13 +289,13 @@ class Member:
             return actions
         self.link = link
         actions = self.lifecycle.spawned(self._engine.clock())
-        self._ground.adopt(link, partial(self._attend, link))
+        self._ground.adopt(link, attention.Attention(self, link))
         return actions
 
     def _begin(self, link: DuplexLink) -> None:
         """The plugin has answered init: what waited for that is for it now."""
         self.lifecycle.init_done(self._engine.clock())
-        link.shortcut = partial(self.shortcut.hear, link)
+        link.shortcut = self.shortcut.hear
         self._obey(())
         for key in self._keys:
             link.conversation.tell(key, Lane.KEY)
@@ -308,11 +308,11 @@ class Member:
         self._ground.expect(link)
 
     def _submit(self, link: DuplexLink, ticket: Ticket, now: float) -> None:
+        self.touched = ticket.asked_at = now
         if ticket.ask is None:
             ticket.end(None)
             return
         left = ticket.ask.timeout_s if ticket.until is None else max(0.0, ticket.until - now)
-        ticket.asked_at = now
         try:
             ticket.call_id = link.conversation.call(ticket.ask.method, ticket.ask.params, left, now=now)
         except LocalProtocolError as error:  # it does not fit a frame
@@ -320,7 +320,7 @@ class Member:
         else:
             self._calls[ticket.call_id] = ticket
 
-    def _attend(self, link: DuplexLink) -> None:
+    def attend(self, link: DuplexLink) -> None:
         """Something has happened to *link*: hear what it has to say, and let it hear what waits."""
         if self._attending:  # from a write of ours: whoever attends goes on anyway
             return

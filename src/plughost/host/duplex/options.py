@@ -52,11 +52,17 @@ class FleetPlan:
     log_level: LogLevel = LogLevel.INFO
     spawn_for_events: bool = True
     actions: Mapping[str, HostAction] = field(default_factory=dict)
+    home: str = field(default_factory=lambda: str(Path.home()))
+    needs: Mapping[str, Capability] = field(
+        init=False
+    )  # what it takes to invoke those of *actions* that are not free
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "needs", host_action.needs(self.actions))
 
     def gates(self, binding: DuplexBinding) -> Gates:
         """Return what the plugin of *binding* may do."""
-        grants = binding.capabilities.grants()
-        return Gates(grants, self.roots, str(Path.home()), host_action.needs(self.actions))
+        return Gates(binding.capabilities.grants(), self.roots, self.home, self.needs)
 
 
 def plan(places: Iterable[Place], options: FleetKeywords) -> FleetPlan:

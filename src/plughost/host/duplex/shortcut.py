@@ -2,14 +2,22 @@
 
 It is taken when nobody watches the wire and nothing waits to be told; where anything is unusual, the long way through
 the session goes on from there. Both ways end the same tickets.
+
+Theory of operation. After every switch from one process to the other, code runs several times as slowly as in a loop of
+its own: what counts is how much of it there is. So what has to be so for the short way is looked at once, and noted by
+the session as being at rest; whatever else happens to the session ends that. The next call, and its answer, need one
+look then.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plughost_sdk.frames.content_length import encode, only
+
 from ...contracts.duplex import straight
 from ...errors import LocalProtocolError
+from ...process.wire_log import FRAMES_KEPT, SHORT_FRAME
 from ...supervision.states import State
 from ..engine import Engine
 from ..ground import Ground
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 class Shortcut:
     """The short way to and from the processes of one member. *calls* are its tickets, by their ids."""
 
-    __slots__ = ("_bus", "_calls", "_clock", "_ground", "_member")
+    __slots__ = ("_alone", "_bus", "_calls", "_clock", "_ground", "_member")
 
     def __init__(self, member: Member, calls: dict[int, Ticket], engine: Engine, ground: Ground) -> None:
         self._member = member
@@ -30,44 +38,78 @@ class Shortcut:
         self._bus = engine.bus
         self._clock = engine.clock
         self._ground = ground
+        self._alone: Ticket | None = None  # the call under way, if it was asked by the short way
 
     def say(self, ticket: Ticket) -> bool:
         """Ask the plugin at once, if it runs and is asked nothing else. Returns whether that is done."""
-        member, ask = self._member, ticket.ask
-        link = member.link
-        if link is None or ask is None or member.lifecycle.state is not State.RUNNING or not self._bus.quiet:
+        link, ask = self._member.link, ticket.ask
+        if link is None or ask is None or self._calls or not self._bus.quiet:
             return False
-        session, now, left = link.conversation, self._clock(), ask.timeout_s
+        session = link.conversation
+        if not session.at_rest and not self._comes_to_rest(link):
+            return False
+        clock, left = self._clock, ask.timeout_s
+        now = clock()
         if left is not None and ask.in_all:
-            if ticket.until is None:
-                ticket.until = now + left
-            else:
-                left = max(0.0, ticket.until - now)
+            left = ticket.left(now, left)
         try:
-            written = session.call_at_once(ask.method, ask.params, left, now)
+            body = session.call_at_once(ask.method, ask.params, left, now)
         except LocalProtocolError as error:  # it cannot be said in JSON
             ticket.end(error)
             return True
-        if written is None:
+        if body is None:
             return False
-        call_id, frame, body = written
-        member.touched = ticket.asked_at = now
-        ticket.call_id = call_id
+        self._member.touched = ticket.asked_at = now
+        ticket.call_id = call_id = session.calls.next_id - 1
         self._calls[call_id] = ticket
-        rest = link.say_at_once(frame, body)
-        if rest:
+        self._alone = ticket if ticket.by_result and len(body) <= SHORT_FRAME else None
+        frame = encode(body, len(body))
+        link.wire.note_call(body)
+        try:
+            written = link.process.write(frame)
+        except OSError:  # it is found again, and dealt with, when the rest is to be written
+            written = 0
+        if written < len(frame):
             session.postpone()
-            link.say_rest(rest)
-        if rest or left is not None:
+            link.say_rest(memoryview(frame)[written:])
+            self._ground.expect(link)
+        elif left is not None:
             self._ground.expect(link)
         return True
 
+    def _comes_to_rest(self, link: DuplexLink) -> bool:
+        """Look whether a call may go by the short way. Where even short frames may be too long, none does."""
+        member = self._member
+        if member.lifecycle.state is not State.RUNNING or member.binding.limits.frame_bytes < SHORT_FRAME:
+            return False
+        return member.is_at_ease and link.conversation.come_to_rest()
+
     def hear(self, link: DuplexLink, data: bytes) -> int:
         """Hear the answers with which *data* begins. Returns how many bytes they are."""
+        ticket, session = self._alone, link.conversation
+        if ticket is None or not session.at_rest or self._member.has_events or not self._bus.quiet:
+            return self._hear_many(link, data)
+        body = only(data)
+        if body is None or len(body) > SHORT_FRAME:
+            return self._hear_many(link, data)
+        answer = straight.decode(body, ticket.ask.result)  # type: ignore[union-attr]  # it was asked something
+        if answer is None or self._calls.get(answer.id) is not ticket:
+            return self._hear_many(link, data)
+        self._alone = None
+        link.wire.note_answer(body)
+        del self._calls[answer.id], session.calls.methods[answer.id]
+        ticket.is_over, ticket.result = True, answer.result
+        if ticket.on_over is not None:
+            ticket.on_over(ticket)
+        return len(data)
+
+    def _hear_many(self, link: DuplexLink, data: bytes) -> int:
+        """Like `hear`, of however many answers, whoever was asked in which way."""
         member, calls, session = self._member, self._calls, link.conversation
+        self._alone = None
         if not (calls and self._bus.quiet and session.is_listening and member.is_at_ease):
             return 0
-        at, limit = 0, member.binding.limits.frame_bytes
+        at, limit, bodies = 0, member.binding.limits.frame_bytes, list[bytes]()
         while at < len(data) and calls:
             # Which call it answers is known only when it is decoded: like the oldest one, as a guess.
             first = next(iter(calls.values()))
@@ -83,10 +125,11 @@ class Shortcut:
             if call_id in session.lanes.calls:  # it cannot know of it yet
                 break
             at = end
-            link.note_heard(body)
-            session.answered_at_once(call_id)
-            del calls[call_id]
+            bodies.append(body)
+            del calls[call_id], session.calls.methods[call_id]
             ticket.end_with(result)
+        for body in bodies[-FRAMES_KEPT:]:
+            link.wire.note("in", body)
         return at
 
     @staticmethod

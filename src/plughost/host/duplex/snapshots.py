@@ -9,13 +9,14 @@ because a plugin decides how many topics there are and how large.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from ...capabilities.gates import Refusal, invalid
 from ...messages.quoting import is_utf8
-from .deliveries import NO_TOPICS, Deliveries, Snapshot, SnapshotLimits, Tally
+from .deliveries import NO_TOPICS, NOTHING_YET, Deliveries, Snapshot, SnapshotLimits, Tally
 
+FEW = 4  # topics: a tuple of so many is a fourth of the size of a set, and looked through as soon
 HOST = "host"  # what the host itself publishes as; no plugin may be called so
 
 
@@ -30,11 +31,20 @@ class Published:
 @dataclass(slots=True)
 class _Subscriber:
     deliveries: Deliveries
-    declared: frozenset[str] = NO_TOPICS
+    declared: Collection[str] = ()
     asked: frozenset[str] = NO_TOPICS
+
+    @property
+    def topics(self) -> frozenset[str]:
+        return self.asked.union(self.declared)
 
     def wants(self, topic: str) -> bool:
         return topic in self.declared or topic in self.asked
+
+
+def _compact(topics: Iterable[str]) -> Collection[str]:
+    found = frozenset(topics)
+    return tuple(found) if len(found) <= FEW else found
 
 
 class Snapshots:
@@ -88,12 +98,12 @@ class Snapshots:
         What it asked for itself and *may* not hear any more ends too, and of neither it is told what waits already.
         """
         subscriber = self._subscriber(plugin)
-        before = subscriber.declared | subscriber.asked
-        subscriber.declared = frozenset(topics) or NO_TOPICS
+        before = subscriber.topics
+        subscriber.declared = _compact(topics)
         if may is not None:
             subscriber.asked = frozenset(filter(may, subscriber.asked)) or NO_TOPICS
         subscriber.deliveries.keep_latest_of(latest_state)
-        self._note(plugin, before | subscriber.declared)
+        self._note(plugin, before | subscriber.topics)
         subscriber.deliveries.forget(lambda topic: not subscriber.wants(topic))
 
     def subscribe(self, plugin: str, topic: str) -> Refusal | None:
@@ -123,7 +133,7 @@ class Snapshots:
         """Forget the subscriptions and deliveries of *plugin*. What it has published stays."""
         subscriber = self._subscribers.pop(plugin, None)
         if subscriber is not None:
-            self._note(plugin, subscriber.declared | subscriber.asked)
+            self._note(plugin, subscriber.topics)
 
     def take(self, plugin: str) -> Snapshot | None:
         """Take what *plugin* is to be told next, or None if nothing waits."""
@@ -138,7 +148,7 @@ class Snapshots:
     def tally(self, plugin: str) -> Tally:
         """Return what became of the publishes for *plugin*."""
         subscriber = self._subscribers.get(plugin)
-        return subscriber.deliveries.tally if subscriber else Tally()
+        return subscriber.deliveries.tally if subscriber else NOTHING_YET
 
     def _subscriber(self, plugin: str) -> _Subscriber:
         return self._subscribers.setdefault(plugin, _Subscriber(Deliveries(self._limits)))

@@ -37,6 +37,13 @@ class Ticket(Struct, eq=False):
     call_id: int | None = None  # once a process was asked
     asked_at: float = 0.0
 
+    def left(self, now: float, seconds: float) -> float:
+        """Return what is left of the *seconds* that its caller waits in all. They begin when it is first asked for."""
+        if self.until is None:
+            self.until = now + seconds
+            return seconds
+        return max(0.0, self.until - now)
+
     def end_with(self, result: Any) -> None:
         """Like `end`, with an answer that says *result*."""
         if not self.is_over:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 from collections.abc import Callable, Generator
 from contextlib import suppress
@@ -85,11 +86,11 @@ class AsyncioSteps:
         session = partial(EnvelopeSession, step.mode, envelope.terms(step.binding))
         link = self._engine.start(step.binding, self._driver, session)
         self._links.add(link)
-        link.watch_memory = True
         link.on_stderr = step.on_stderr
         self._driver.adopt(link, partial(self._forget, link))
         if step.line is not None:
             self._tell(link, step.line)
+        link.watch_memory = True  # only now: at this moment there is nothing to be seen of it
         return link
 
     def _forget(self, link: WorkerLink) -> None:
@@ -124,7 +125,9 @@ class AsyncioSteps:
 
     async def _work(self, what: Callable[[], Any]) -> Any:
         """Do it in a thread. It cannot be stopped in the middle: whoever cancels waits for its end."""
-        return await to_the_end(asyncio.to_thread(what))
+        # Not `asyncio.to_thread`: its coroutine is a task more, and the thread would begin a turn of the loop later.
+        context = contextvars.copy_context()
+        return await to_the_end(self._driver.loop.run_in_executor(None, context.run, what))
 
     async def _put(self, question: Question) -> Answers:
         assert self._ask is not None, "a pass that is not interactive asks nothing"

@@ -96,11 +96,11 @@ class BlockingSteps:
         session = partial(EnvelopeSession, step.mode, envelope.terms(step.binding))
         link = self._engine.start(step.binding, driver, session)
         self._drivers[link] = driver
-        link.watch_memory = True
         link.on_stderr = step.on_stderr
         link.start()
         if step.line is not None:
             self._tell(link, step.line)
+        link.watch_memory = True  # only now: at this moment there is nothing to be seen of it
         return link
 
     def _tell(self, link: WorkerLink, line: bytes) -> None:

@@ -101,7 +101,8 @@ class Pass:
         except BaseException:
             self._undo()
             raise
-        yield Work(self._snapshot.close)
+        if self._saved is not None:
+            yield Work(self._forget)
         return PassResult(
             run=self.run,
             directory=self._options.root,
@@ -123,6 +124,11 @@ class Pass:
         root = self._options.root
         note = self._ledger.note(touched=True)
         self._saved = Snapshot.take(root, store.place(root), note)
+
+    def _forget(self) -> None:
+        """All is accepted and written down: the tree as it was is needed no more."""
+        self._snapshot.close()
+        self._saved = None
 
     def _undo(self) -> None:
         """Something ended the pass in the middle: put the tree back, and write down whom it hit. Runs here and now."""
@@ -206,7 +212,10 @@ class Pass:
             yield from self._take_over()
             group = self._next_group(runs)
             del runs[: len(group)]
-            yield from (self._apply_group(group) if len(group) > 1 else self._apply(group[0]))
+            if len(group) > 1:
+                yield from self._apply_group(group)
+            else:
+                yield from self._apply(group[0], last=not runs)
         return self._stopped
 
     @property
@@ -235,15 +244,15 @@ class Pass:
             taken |= set(run.files)
         return group
 
-    def _apply(self, run: PluginRun) -> Flow[None]:
+    def _apply(self, run: PluginRun, *, last: bool = False) -> Flow[None]:
         self._begin(run)
         around = self._look_around(run)
         yield from run.work()
         run.warnings += around.changed() if around is not None else []
-        self._tell_applied([run], (yield Work(partial(self._settle, run))))
+        self._tell_applied([run], (yield Work(partial(self._settle, run, last=last))))
 
-    def _settle(self, run: PluginRun) -> list[Applied]:
-        """Look at what became of the tree, keep or undo it, and write it down."""
+    def _settle(self, run: PluginRun, *, last: bool = False) -> list[Applied]:
+        """Look at what became of the tree, keep or undo it, and write it down. After the *last* run, that is all."""
         try:
             changes = self._snapshot.changes()
             violations = run.violations(changes, self._snapshot.paths)
@@ -256,6 +265,8 @@ class Pass:
             run.error = f"what it left could not be kept: {error.problem}"
             entries = self._accept([(run, (), ())])
         self._write([run], entries)
+        if last:  # here, and not in a step of its own: to be handed from thread to thread takes as long
+            self._forget()
         return entries
 
     def _apply_group(self, group: list[PluginRun]) -> Flow[None]:

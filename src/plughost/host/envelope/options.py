@@ -238,10 +238,11 @@ def _guarded(path: str) -> str:
 
 def _own(root: Path, record: Path | None, logs: Path | None) -> list[str]:
     """Return what is ours to write in the tree, wherever the caller has put it."""
-    record = record or root / RECORD
-    ours = (record, record.with_name(f"{record.name}.lock"), logs or root / LOGS)
-    real = [Path(os.path.realpath(each.parent)) / each.name for each in ours]
-    return [str(each.relative_to(root)) for each in real if each.is_relative_to(root) and each != root]
+    places = [os.path.split(record or root / RECORD), os.path.split(logs or root / LOGS)]
+    (above, name), beside = [(os.path.realpath(directory), name) for directory, name in places]
+    real = [os.path.join(*each) for each in ((above, name), (above, f"{name}.lock"), beside)]
+    below = os.path.join(root, "")
+    return [each.removeprefix(below) for each in real if each.startswith(below)]
 
 
 def _manifests(plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest]) -> list[EnvelopeManifest]:
