@@ -157,7 +157,7 @@ def encode_request(id: int, method: str, params: Any) -> bytes:
     except Exception:  # for which `strict_json` has the right words
         parts = id, strict_json.encode(method, "method"), strict_json.encode(params, method)
         return b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % parts
-    # It may stand for a NaN. `in` takes as long as all the rest: it first tries whether it is given a number.
+    # It may stand for a NaN. Not `in`: see `strict_json.encode`.
     if written.find(_NULL) >= 0 and not isinstance(params, Raw):
         strict_json.check_finite(params, method)
     return written

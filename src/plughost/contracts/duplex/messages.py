@@ -22,6 +22,7 @@ from .screen import Viewport, WireBuffer
 ABI_VERSION = 2  # of the contract: the plugin's manifest and its answer to init have to name it
 FRAME_BYTES = 16_777_216  # of one body, either way; equal is allowed
 Header = tuple[str, str]
+PLAIN = (bytes, type(None))  # of a payload that needs no more checks
 
 T = TypeVar("T")
 
@@ -123,12 +124,20 @@ class SnapshotGetResult(Checked, frozen=True):
     payload: Blob | None = None
     version: U64 = 0
 
+    def __post_init__(self) -> None:
+        if type(self.payload) not in PLAIN or self.version > LARGEST_U64:
+            super().__post_init__()
+
 
 class SnapshotPublishParams(Checked, frozen=True):
     """Of `host/snapshot/publish`."""
 
     topic: str
     payload: Blob
+
+    def __post_init__(self) -> None:
+        if type(self.payload) is not bytes:
+            super().__post_init__()
 
 
 class SnapshotSubscribeResult(Struct, frozen=True):
