@@ -58,6 +58,8 @@ EXIT_BROKEN = 1  # the host, or whatever started us, does not speak this contrac
 class Conversation:
     """One process's worth of calls in both directions. *methods* hold how params are read and what is done.
 
+    What is done returns the result; or, as bytes, the result already written as JSON.
+
     *ready* is called once init was answered, with a result.
     """
 
@@ -336,6 +338,7 @@ class Conversation:
                 self._is_writing = False
 
     def _write_now(self, frame: bytes, *, reads: bool) -> None:
+        """Write all of *frame*, the lock being held. Who *reads* takes in what the host sends meanwhile."""
         try:
             try:  # what the pipe takes without waiting, nearly always all of it
                 written = os.write(self._write, frame) if self._never_waits else 0
