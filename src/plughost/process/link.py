@@ -175,6 +175,7 @@ class Link:
 
     def on_tick(self, now: float) -> None:
         """Time has passed. On systems without exit descriptors this is also when exits are noticed."""
+        self._catch_up()
         self.session.receive_tick(now)
         self.pump()
         rung = self._ladder.tick(now)
@@ -182,8 +183,16 @@ class Link:
             self._step(rung)
         if self._ladder.gave_up and not self.finished:
             self._abandon()
-        elif self.process.exit_fd is None:
-            self.on_exit()
+
+    def _catch_up(self) -> None:
+        """Hear what came and see what happened before a deadline is believed: it may be us who are late."""
+        self.on_exit()
+        if self.finished:
+            return
+        if Channel.CONTROL_IN in self._open:
+            self._on_control()
+        else:
+            self._drain(_STDOUT)
 
     def end(self, rung: Rung) -> None:
         """Bring the process down, beginning at *rung*, whatever the session thinks."""
