@@ -74,3 +74,20 @@ def test_the_last_are_kept_in_their_order(steps: list[str]) -> None:
     kept = shown(log)
     assert kept == passed[len(passed) - len(kept) :]
     assert len(kept) >= min(len(passed), FRAMES_KEPT - 1)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["in", "out"]), st.lists(st.binary(max_size=FRAME_HEAD + 5), max_size=9))
+    )
+)
+def test_several_at_once_are_noted_as_one_by_one(runs: list[tuple[str, list[bytes]]]) -> None:
+    together, single = WireLog(), WireLog()
+    for log in (together, single):
+        log.note_call(b"asked")
+        log.note_answer(b"answered")
+    for way, frames in runs:
+        together.note_all(way, frames)
+        for frame in frames:
+            single.note(way, frame)
+    assert shown(together) == shown(single)

@@ -63,7 +63,7 @@ class Link:
         "_appetite", "_beside", "_clock", "_ending_input", "_ladder", "_observe", "_open",
         "_peak_kib", "_pending", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
         "_writing_beside", "exit_status", "finished", "on_change", "on_stderr", "process", "session",
-        "shortcut", "watch_memory", "wire",
+        "shortcut", "utter", "watch_memory", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +86,8 @@ class Link:
         )
         # Is given us and what came from stdout before the session is; returns how many bytes of that it has dealt with.
         self.shortcut: Callable[[Any, bytes], int] | None = None
+        # Is given us where something is to be said; returns whether all of it is written, or on its way.
+        self.utter: Callable[[Any], bool] | None = None
         self.wire = WireLog()
         self.watch_memory = (
             False  # look at it with every frame: a short-lived child's own peak is known to no other
@@ -236,7 +238,8 @@ class Link:
 
     def pump(self) -> None:
         """Do what the session asks for, until it asks for nothing more."""
-        self._write_out()
+        if self.utter is None or not self.utter(self):
+            self._write_out()
         self._do_what_it_asks()
         if self.on_change is not None:
             self.on_change()
@@ -247,6 +250,8 @@ class Link:
 
     def say(self) -> None:
         """Write what the session has to say, and tell nobody: what follows from it is seen when something comes."""
+        if self.utter is not None and self.utter(self):
+            return
         self._write_out()
         self._do_what_it_asks()
         if self.process.fileno(_STDIN) < 0:  # it does not read any more: that everybody has to know

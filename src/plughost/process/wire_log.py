@@ -29,6 +29,13 @@ class WireLog:
         if len(self._frames) > FRAMES_KEPT:
             del self._frames[0]
 
+    def note_all(self, way: str, frames: list[bytes]) -> None:
+        """Several frames have passed, one after another."""
+        if self._pairs or self._said:
+            self._join()
+        self._frames += [(way, len(frame), frame[:FRAME_HEAD]) for frame in frames[-FRAMES_KEPT:]]
+        del self._frames[:-FRAMES_KEPT]
+
     def note_call(self, frame: bytes) -> None:
         """A call has gone out, which `note_answer` may follow if it is short."""
         if len(frame) > SHORT_FRAME:

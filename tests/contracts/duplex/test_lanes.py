@@ -146,3 +146,18 @@ def test_within_its_lane_everything_leaves_in_order_and_once(steps):
         taken[Lane(text.split()[0])].append(text)
     assert taken == put_in
     assert len(lanes) == 0
+
+
+@given(st.lists(st.integers(1, JOINED_BYTES + 2) | st.integers(1, 9), max_size=40))
+def test_calls_alone_leave_as_they_do_among_others(sizes):
+    alone, among = Lanes(Bounds()), Lanes(Bounds())
+    for lanes in (alone, among):
+        for call_id, size in enumerate(sizes):
+            lanes.put_call(call_id, b"x" * size, b"%d" % call_id)
+    while among:
+        taken = among.take(all_lanes=True)
+        frames, shown = alone.take_calls()
+        assert frames == b"".join(waiting.frame for waiting in taken)
+        assert shown == [waiting.shown for waiting in taken]
+        assert list(alone.calls) == list(among.calls)
+    assert not alone

@@ -100,7 +100,6 @@ class DuplexMachine(RuleBasedStateMachine):
         self.ends = []
         self.calls = {}
         self.forgotten = set()
-        self.at_once = set()  # calls that were made so
         self.asked = []
         self.logs = 0
         self.told = 0
@@ -121,18 +120,39 @@ class DuplexMachine(RuleBasedStateMachine):
         assert call_id not in self.calls
         self.calls[call_id] = []
 
-    @precondition(lambda self: self.session.at_rest or self.session.come_to_rest())
-    @rule(timeout_s=st.sampled_from([None, 1.0, 5.0]), written=st.sampled_from([True, True, False]))
-    def call_at_once(self, timeout_s, written):
+    def begin_call(self, timeout_s):
         body = self.session.call_at_once("plugin/echo", 1000 + len(self.calls), timeout_s, self.now)
         call_id = self.session.calls.next_id - 1
         assert call_id not in self.calls
         self.calls[call_id] = []
-        self.at_once.add(call_id)
-        self.plugin.receive(framed(body))
+        return call_id, body
+
+    def write_at_once(self, data, written):
+        self.plugin.receive(data)
         if not written:
             self.session.postpone()
             self.unwritten = True
+
+    @precondition(lambda self: self.session.at_rest or self.session.come_to_rest())
+    @precondition(lambda self: not self.session.lanes)
+    @rule(timeout_s=st.sampled_from([None, 1.0, 5.0]), written=st.sampled_from([True, True, False]))
+    def call_at_once(self, timeout_s, written):
+        _, body = self.begin_call(timeout_s)
+        self.write_at_once(framed(body), written)
+
+    @precondition(lambda self: self.session.at_rest or self.session.come_to_rest())
+    @rule(timeout_s=st.sampled_from([None, 1.0, 5.0]), count=st.integers(1, 20))
+    def call_together(self, timeout_s, count):
+        for _ in range(count):
+            call_id, body = self.begin_call(timeout_s)
+            self.session.lanes.put_call(call_id, framed(body), body)
+
+    @precondition(lambda self: self.session.at_rest and self.session.lanes.calls)
+    @rule(written=st.sampled_from([True, True, False]))
+    def write_calls(self, written):
+        joined, shown = self.session.lanes.take_calls()
+        assert joined == b"".join(map(framed, shown))
+        self.write_at_once(joined, written)
 
     @precondition(lambda self: self.calls)
     @rule(index=st.integers(0, 20))
@@ -279,9 +299,9 @@ class DuplexMachine(RuleBasedStateMachine):
         self.it_walks_along_the_table()
         if self.session.at_rest:
             assert self.session.is_listening
-            assert not self.session.has_to_say
-            assert not self.session.lanes
-            assert set(self.session.calls.methods) <= self.at_once
+            assert self.session.has_to_say == bool(self.session.lanes.calls)
+            assert not self.session.lanes.has_more_than_calls
+            assert set(self.session.lanes.calls) <= set(self.session.calls.methods)
 
     @invariant()
     def it_walks_along_the_table(self):

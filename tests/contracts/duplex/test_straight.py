@@ -25,20 +25,27 @@ def answer(result: Any = None, **members: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 7, "result": result, **members}).encode()
 
 
+def hear(data: bytes, at: int, result: Any, limit: int) -> straight.Heard | None:
+    """Return the first answer from *at* on."""
+    return next(straight.answers(data, at, result, limit), None)
+
+
 def test_an_answer_is_heard_with_its_result() -> None:
     body = answer({"payload": "eHg="})
     data = b"before" + framed(body) + b"after"
-    call_id, result, heard, end = straight.hear(data, 6, ActionInvokeResult, LIMIT) or (0, None, b"", 0)
-    assert (call_id, heard, data[end:]) == (7, body, b"after")
-    assert isinstance(result, straight.Returned)
-    assert result.payload == b"xx"
+    heard = hear(data, 6, ActionInvokeResult, LIMIT)
+    assert heard is not None
+    found, shown, end = heard
+    assert (found.id, shown, data[end:]) == (7, body, b"after")
+    assert isinstance(found.result, straight.Returned)
+    assert found.result.payload == b"xx"
 
 
 def test_without_a_type_any_json_is_a_result() -> None:
     for result in (None, 5, 1.5, "é", [1, [2]], {"a": {"b": None}}, True):
-        heard = straight.hear(framed(answer(result)), 0, None, LIMIT)
+        heard = hear(framed(answer(result)), 0, None, LIMIT)
         assert heard is not None
-        assert heard[1] == result
+        assert heard[0].result == result
 
 
 ODD = {
@@ -71,7 +78,7 @@ ODD = {
 
 @pytest.mark.parametrize("what", ODD)
 def test_what_is_not_plainly_an_answer_is_left_to_the_session(what: str) -> None:
-    assert straight.hear(framed(ODD[what]), 0, ActionInvokeResult, LIMIT) is None
+    assert hear(framed(ODD[what]), 0, ActionInvokeResult, LIMIT) is None
 
 
 @pytest.mark.parametrize(
@@ -88,20 +95,18 @@ def test_what_is_not_plainly_an_answer_is_left_to_the_session(what: str) -> None
     ],
 )
 def test_a_frame_of_another_spelling_is_left_to_the_session(data: bytes) -> None:
-    assert straight.hear(data, 0, None, LIMIT) is None
+    assert hear(data, 0, None, LIMIT) is None
 
 
 def test_every_beginning_of_a_frame_is_left_to_the_session() -> None:
     data = framed(answer({"payload": "eHg="}))
-    assert [straight.hear(data[:cut], 0, ActionInvokeResult, LIMIT) for cut in range(len(data))] == [
-        None
-    ] * len(data)
+    assert [hear(data[:cut], 0, ActionInvokeResult, LIMIT) for cut in range(len(data))] == [None] * len(data)
 
 
 @pytest.mark.parametrize(("limit", "heard"), [(-1, False), (0, True), (1, True)])
 def test_a_frame_over_the_limit_is_left_to_the_session(limit: int, heard: bool) -> None:
     body = answer({"payload": "eHg="})
-    assert (straight.hear(framed(body), 0, ActionInvokeResult, len(body) + limit) is not None) is heard
+    assert (hear(framed(body), 0, ActionInvokeResult, len(body) + limit) is not None) is heard
 
 
 ANY_JSON = st.recursive(
@@ -123,19 +128,19 @@ def test_whatever_is_heard_is_what_the_long_way_would_have_found(
     members: dict[str, Any], result: Any
 ) -> None:
     body = json.dumps(members).encode()
-    heard = straight.hear(framed(body), 0, result, LIMIT)
+    heard = hear(framed(body), 0, result, LIMIT)
     message = jsonrpc.decode(body)
     if heard is None:
         return
     assert isinstance(message, jsonrpc.Response)
-    assert heard[0] == message.id
+    assert heard[0].id == message.id
     expected = json.loads(bytes(message.result)) if result is None else decode(result, message.result)
-    assert heard[1] == expected
+    assert heard[0].result == expected
 
 
 @given(st.binary(max_size=60), st.sampled_from([None, ActionInvokeResult]))
 def test_no_bytes_make_it_raise(body: bytes, result: Any) -> None:
-    heard = straight.hear(framed(body), 0, result, LIMIT)
+    heard = hear(framed(body), 0, result, LIMIT)
     if heard is not None:
         assert isinstance(jsonrpc.decode(body), jsonrpc.Response)
         assert result is None or decode(result, jsonrpc.decode(body).result)  # type: ignore[union-attr]
@@ -143,6 +148,37 @@ def test_no_bytes_make_it_raise(body: bytes, result: Any) -> None:
 
 def test_a_number_that_is_none_is_left_to_the_session() -> None:
     body = b'{"jsonrpc":"2.0","id":7,"result":1e999}'
-    assert straight.hear(framed(body), 0, None, LIMIT) is None
+    assert hear(framed(body), 0, None, LIMIT) is None
     with pytest.raises(RemoteProtocolError):
         strict_json.Decoder(object, "result").decode(b"1e999")
+
+
+SIZES = st.lists(st.integers(0, 400), max_size=20)
+
+
+@given(SIZES, st.integers(0, 30))
+def test_answers_of_any_length_are_heard_one_after_another(sizes: list[int], cut: int) -> None:
+    bodies = [answer("é" * size if size % 7 == 0 else "x" * size) for size in sizes]
+    data = b"".join(map(framed, bodies))
+    whole = data[: len(data) - cut]
+    heard = list(straight.answers(whole, 0, None, LIMIT))
+    ends = [len(b"".join(map(framed, bodies[: at + 1]))) for at in range(len(bodies))]
+    assert [(body, end) for _, body, end in heard] == [
+        (body, end) for body, end in zip(bodies, ends, strict=True) if end <= len(whole)
+    ]
+    assert all(found.result == json.loads(body)["result"] for found, body, _ in heard)
+
+
+@pytest.mark.parametrize("what", sorted(ODD))
+def test_what_is_odd_ends_the_answers_before_it(what: str) -> None:
+    usual = answer({"payload": "eHg="})
+    data = framed(usual) + framed(usual) + framed(ODD[what]) + framed(usual)
+    heard = list(straight.answers(data, 0, ActionInvokeResult, LIMIT))
+    assert [end for _, _, end in heard] == [len(framed(usual)), 2 * len(framed(usual))]
+
+
+def test_a_frame_as_long_as_the_one_before_may_be_odd_too() -> None:
+    usual = answer({"payload": "eHg="})
+    odd = usual.replace(b"result", b"resold")
+    data = framed(usual) + framed(odd) + framed(usual)
+    assert len(list(straight.answers(data, 0, ActionInvokeResult, LIMIT))) == 1

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import accumulate, islice
+
+from msgspec import Struct
 
 from ..base import Word
 
@@ -39,7 +41,7 @@ class Bounds:
     event_bytes: int = 268_435_456  # 256 MiB: a publish of a hundred chunks to one that is slow to read
 
 
-class Waiting(NamedTuple):
+class Waiting(Struct, frozen=True, gc=False):
     """A frame that waits."""
 
     number: int  # in the order of arrival, over all lanes
@@ -70,6 +72,11 @@ class Lanes:
 
     def __bool__(self) -> bool:
         return bool(self.calls or self.keys or self.replies or self.events)
+
+    @property
+    def has_more_than_calls(self) -> bool:
+        """Whether a key, a reply or an event waits."""
+        return bool(self.keys or self.replies or self.events)
 
     @property
     def dropped(self) -> dict[Lane, int]:
@@ -137,6 +144,21 @@ class Lanes:
             size += len(waiting.frame)
             taken.append(waiting)
         return taken
+
+    def take_calls(self) -> tuple[bytes, list[bytes]]:
+        """Like `take`, where nothing but calls waits. Returns their frames, joined, and what is shown of them."""
+        taken = list(islice(self.calls.values(), JOINED))
+        joined = b"".join([waiting.frame for waiting in taken])
+        if len(joined) > JOINED_BYTES:  # as many as are within it, and one more
+            ends = accumulate(len(waiting.frame) for waiting in taken)
+            taken = taken[: sum(end < JOINED_BYTES for end in ends) + 1]
+            joined = b"".join([waiting.frame for waiting in taken])
+        if len(taken) == len(self.calls):
+            self.calls.clear()
+        else:
+            for call_id in list(islice(self.calls, len(taken))):
+                del self.calls[call_id]
+        return joined, [waiting.shown for waiting in taken]
 
     def withdraw(self, call_id: int) -> bool:
         """Take a call out that still waits. Returns whether it did."""

@@ -112,17 +112,17 @@ class DuplexSession(Conversation[State, Said]):
         return call_id
 
     def come_to_rest(self) -> bool:
-        """Look whether a call may be made at once, and note it: until something else happens, that stays so.
+        """Look whether calls may go the short way, and note it: until something else happens, that stays so.
 
-        The plugin runs, everything it wrote was heard, and it is asked and told nothing.
+        The plugin runs, everything it wrote was heard, and nothing but calls waits to be written to it.
         """
-        self.at_rest = self.is_listening and not (self.lanes or self._unsent or self.calls.methods)
+        self.at_rest = self.is_listening and not (self._unsent or self.lanes.has_more_than_calls)
         return self.at_rest
 
     def call_at_once(self, method: str, params: Any, timeout_s: float | None, now: float) -> bytes | None:
-        """Like `call`, of a session at rest, which it stays. Its id is the one before `calls.next_id`.
+        """Like `call`, of a session at rest, which it stays. Its id is the one before `calls.next_id`. Raises alike.
 
-        Returns the body, to be written now or `postpone`d in part; None if it fits no frame. Raises LocalProtocolError.
+        Returns the body, to be written now, `postpone`d in part, or put to the `lanes`; None if it fits no frame.
         """
         calls, call_id = self.calls, self.calls.next_id
         body = jsonrpc.encode_request(call_id, method, params)
@@ -136,7 +136,7 @@ class DuplexSession(Conversation[State, Said]):
         return body
 
     def postpone(self) -> None:
-        """What `call_at_once` returned cannot be written whole: `receive_sent` will tell when it is."""
+        """What was to be written now cannot be written whole: `receive_sent` will tell when it is."""
         self.at_rest = False
         self._unsent = True
         if self._terms.write_s is not None:
@@ -295,7 +295,7 @@ class DuplexSession(Conversation[State, Said]):
         taken = self.lanes.take(all_lanes=self.introduction is not None)
         if not taken:
             return _NOTHING
-        self._unsent = True
+        self._unsent, self.at_rest = True, False
         if self._terms.write_s is not None and self.state is _RUNNING:  # else other deadlines run
             self._until = self._now + self._terms.write_s
         for waiting in taken:

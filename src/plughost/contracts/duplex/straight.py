@@ -7,7 +7,7 @@ odd, wrong, large, or no answer comes out as None: the session looks at it again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from functools import cache
 from typing import Any, Generic, Literal, TypeVar
 
@@ -40,7 +40,9 @@ _USUAL: dict[Any, type[msgspec.Struct]] = {
     ActionInvokeResult: Returned
 }  # nothing of them is left to be checked
 
-Heard = tuple[int, Any, bytes, int]  # the id, the result, the body, and where its frame ends in the data
+Heard = tuple[Answer[Any], bytes, int]  # an answer, its body, and where its frame ends in the data
+_ODD = (msgspec.MsgspecError, ValueError, RecursionError, MemoryError, OverflowError)
+_NO_HEAD = b"\n"  # with which no header block begins
 
 
 @cache
@@ -55,18 +57,37 @@ def _decoder(result: Hashable) -> Callable[[bytes], Answer[Any]]:
 decoder: Any = _decoder  # whose cache wants to know that a type can be hashed
 
 
-def hear(data: bytes, at: int, result: type[msgspec.Struct] | None, limit: int) -> Heard | None:
-    """Return the answer at *at*, if it is one whose result is a *result*; None for a result is any JSON.
+def answers(data: bytes, at: int, result: type[msgspec.Struct] | None, limit: int) -> Iterator[Heard]:
+    """Return the answers from *at* on, as long as they are some whose result is a *result*; None is any JSON.
 
     *limit* is how long a body may be.
     """
-    found = content_length.cut(data, at, limit)
-    # A call of the plugin is known by its beginning: to decode it as an answer takes longer than all the rest.
-    if found is None or data.find(b'"method":', found[0], found[0] + BEGINNING) >= 0:
-        return None
-    body = data[found[0] : found[1]]
-    answer = decode(body, result)
-    return None if answer is None else (answer.id, answer.result, body, found[1])
+    plain, total = decoder(result), len(data)
+    head, size = _NO_HEAD, 0  # of the frame before: the next one is often as long
+    while at < total:
+        if data.startswith(head, at):
+            start = at + len(head)
+        else:
+            found = content_length.cut(data, at, limit)
+            if found is None:
+                return
+            start = found[0]
+            head, size = data[at:start], found[1] - start
+        at = start + size
+        # A call of the plugin is known by its beginning: to decode it as an answer takes longer than all the rest.
+        if at > total or data.find(b'"method":', start, start + BEGINNING) >= 0:
+            return
+        body = data[start:at]
+        if size > depth.MAX_DEPTH or not body.isascii():
+            answer = decode(body, result)
+            if answer is None:
+                return
+        else:  # it needs no closer look than that
+            try:
+                answer = plain(body)
+            except _ODD:
+                return
+        yield answer, body, at
 
 
 def decode(body: bytes, result: type[msgspec.Struct] | None) -> Answer[Any] | None:
@@ -78,5 +99,5 @@ def decode(body: bytes, result: type[msgspec.Struct] | None) -> Answer[Any] | No
         if not body.isascii():
             body.decode()  # msgspec skips what it does not know without looking at its UTF-8
         return decoder(result)(body)  # type: ignore[no-any-return]
-    except (msgspec.MsgspecError, ValueError, RecursionError, MemoryError, OverflowError):
+    except _ODD:
         return None

@@ -31,6 +31,11 @@ def _nothing() -> None:
     """Whoever waits for the end of a plugin hears of it otherwise."""
 
 
+def _wake(ticket: Ticket) -> None:
+    if not ticket.waiter.done():  # whoever waits may have been cancelled, and not know it yet
+        ticket.waiter.set_result(None)
+
+
 class _LoopGround:
     """The running loop, as a fleet sees it."""
 
@@ -162,11 +167,11 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
 
     async def ask(self, member: Member, ask: Ask | None) -> Any:
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
-        ticket, future = self._ticket(ask)
+        ticket = self._ticket(ask)
         if not member.shortcut.say(ticket):
             self._fleet.ask(member, ticket)
         try:
-            await future
+            await ticket.waiter
         except asyncio.CancelledError:
             member.forget(ticket)
             raise
@@ -174,9 +179,9 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
         return self._fleet.conclude(member, ticket) if result is NO_RESULT else result
 
     async def await_gone(self, member: Member, move: Callable[[Member, Ticket], None]) -> None:
-        ticket, future = self._ticket(None)
+        ticket = self._ticket(None)
         move(member, ticket)
-        await future
+        await ticket.waiter
         self._fleet.conclude(member, ticket)
 
     def reload(self, member: Member, ticket: Ticket) -> None:
@@ -194,18 +199,12 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
         if self._engine.forked:
             raise HostClosed("this is a forked copy of the host: the plugins are its original's")
 
-    def _ticket(self, ask: Ask | None) -> tuple[Ticket, asyncio.Future[None]]:
+    def _ticket(self, ask: Ask | None) -> Ticket:
         loop = self._loop
         if self._engine.owner != getpid() or asyncio.get_running_loop() is not loop:
             self._check_ours()
             raise LocalProtocolError("this host belongs to another event loop")
-        future: asyncio.Future[None] = loop.create_future()
-
-        def over(_ticket: Ticket) -> None:
-            if not future.done():
-                future.set_result(None)
-
-        return Ticket(ask, over, by_result=True), future
+        return Ticket(ask, _wake, by_result=True, waiter=loop.create_future())
 
 
 class AsyncDuplexPlugin(PluginHandle):

@@ -295,7 +295,7 @@ class Member:
     def _begin(self, link: DuplexLink) -> None:
         """The plugin has answered init: what waited for that is for it now."""
         self.lifecycle.init_done(self._engine.clock())
-        link.shortcut = self.shortcut.hear
+        link.shortcut, link.utter = self.shortcut.hear, self.shortcut.write_calls
         self._obey(())
         for key in self._keys:
             link.conversation.tell(key, Lane.KEY)

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from plughost_sdk.frames.content_length import encode, only
 
 from ...contracts.duplex import straight
+from ...contracts.duplex.session import DuplexSession
 from ...errors import LocalProtocolError
-from ...process.wire_log import FRAMES_KEPT, SHORT_FRAME
+from ...process.wire_log import SHORT_FRAME
 from ...supervision.states import State
 from ..engine import Engine
 from ..ground import Ground
@@ -41,9 +43,9 @@ class Shortcut:
         self._alone: Ticket | None = None  # the call under way, if it was asked by the short way
 
     def say(self, ticket: Ticket) -> bool:
-        """Ask the plugin at once, if it runs and is asked nothing else. Returns whether that is done."""
+        """Ask the plugin at once, or with others in a moment, if it runs. Returns whether that is done."""
         link, ask = self._member.link, ticket.ask
-        if link is None or ask is None or self._calls or not self._bus.quiet:
+        if link is None or ask is None or not self._bus.quiet:
             return False
         session = link.conversation
         if not session.at_rest and not self._comes_to_rest(link):
@@ -59,23 +61,51 @@ class Shortcut:
             return True
         if body is None:
             return False
+        calls = self._calls
         self._member.touched = ticket.asked_at = now
         ticket.call_id = call_id = session.calls.next_id - 1
-        self._calls[call_id] = ticket
-        self._alone = ticket if ticket.by_result and len(body) <= SHORT_FRAME else None
         frame = encode(body, len(body))
+        if calls:
+            calls[call_id], self._alone = ticket, None
+            session.lanes.put_call(call_id, frame, body)
+            self._ground.say_soon(link)
+            return True
+        calls[call_id] = ticket
+        self._alone = ticket if ticket.by_result and len(body) <= SHORT_FRAME else None
         link.wire.note_call(body)
         try:
             written = link.process.write(frame)
-        except OSError:  # it is found again, and dealt with, when the rest is to be written
+        except OSError:
             written = 0
         if written < len(frame):
-            session.postpone()
-            link.say_rest(memoryview(frame)[written:])
+            self._postpone(link, memoryview(frame)[written:])
             self._ground.expect(link)
         elif left is not None:
             self._ground.expect(link)
         return True
+
+    def write_calls(self, link: DuplexLink) -> bool:
+        """Write the calls that wait to be made together. Returns False where that is not for the short way to do."""
+        session = link.conversation
+        if not session.at_rest or not self._bus.quiet:
+            return False
+        lanes = session.lanes
+        while lanes.calls and session.at_rest:
+            frames, shown = lanes.take_calls()
+            link.wire.note_all("out", shown)
+            try:
+                written = link.process.write(frames)
+            except OSError:
+                written = 0
+            if written < len(frames):
+                self._postpone(link, memoryview(frames)[written:])
+        return True
+
+    @staticmethod
+    def _postpone(link: DuplexLink, rest: memoryview) -> None:
+        """Write *rest* when there is room. An error of writing is found again then, and dealt with."""
+        link.conversation.postpone()
+        link.say_rest(rest)
 
     def _comes_to_rest(self, link: DuplexLink) -> bool:
         """Look whether a call may go by the short way. Where even short frames may be too long, none does."""
@@ -109,32 +139,37 @@ class Shortcut:
         self._alone = None
         if not (calls and self._bus.quiet and session.is_listening and member.is_at_ease):
             return 0
-        at, limit, bodies = 0, member.binding.limits.frame_bytes, list[bytes]()
+        at, bodies = 0, list[bytes]()
         while at < len(data) and calls:
-            # Which call it answers is known only when it is decoded: like the oldest one, as a guess.
-            first = next(iter(calls.values()))
-            if first.ask is None or not first.by_result:
+            # Which call an answer is for is known only when it is decoded: like the oldest one, as a guess.
+            oldest = next(iter(calls.values()))
+            if oldest.ask is None or not oldest.by_result:
                 break
-            heard = straight.hear(data, at, first.ask.result, limit)
-            if heard is None:
+            end = self._hear_alike(session, data, at, oldest.ask.result, bodies)
+            if end == at:
                 break
-            call_id, result, body, end = heard
+            at = end
+        if bodies:
+            link.wire.note_all("in", bodies)
+        return at
+
+    def _hear_alike(
+        self, session: DuplexSession, data: bytes, at: int, kind: type[Struct] | None, bodies: list[bytes]
+    ) -> int:
+        """Hear answers from *at* on whose callers wait for a *kind*; add them to *bodies*. Returns where they end."""
+        calls, methods, unsent = self._calls, session.calls.methods, session.lanes.calls
+        for answer, body, end in straight.answers(data, at, kind, self._member.binding.limits.frame_bytes):
+            call_id = answer.id
             ticket = calls.get(call_id)
-            if ticket is None or (ticket is not first and not self._is_alike(ticket, first)):
+            if ticket is None or call_id in unsent:  # of which the plugin cannot know yet
                 break
-            if call_id in session.lanes.calls:  # it cannot know of it yet
+            if not ticket.by_result or ticket.ask is None or ticket.ask.result is not kind:
                 break
             at = end
             bodies.append(body)
-            del calls[call_id], session.calls.methods[call_id]
-            ticket.end_with(result)
-        for body in bodies[-FRAMES_KEPT:]:
-            link.wire.note("in", body)
+            del calls[call_id], methods[call_id]
+            if not ticket.is_over:
+                ticket.is_over, ticket.result = True, answer.result
+                if ticket.on_over is not None:
+                    ticket.on_over(ticket)
         return at
-
-    @staticmethod
-    def _is_alike(ticket: Ticket, other: Ticket) -> bool:
-        """Tell whether what was decoded for *other* is what *ticket* waits for."""
-        if ticket.ask is None or other.ask is None or not ticket.by_result:
-            return False
-        return ticket.ask.result is other.ask.result

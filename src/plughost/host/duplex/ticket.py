@@ -34,6 +34,7 @@ class Ticket(Struct, eq=False):
     is_over: bool = False
     result: Any = NO_RESULT
     outcome: Outcome = None
+    waiter: Any = None  # who is woken when it is over; *on_over* knows how
     call_id: int | None = None  # once a process was asked
     asked_at: float = 0.0
 
@@ -43,14 +44,6 @@ class Ticket(Struct, eq=False):
             self.until = now + seconds
             return seconds
         return max(0.0, self.until - now)
-
-    def end_with(self, result: Any) -> None:
-        """Like `end`, with an answer that says *result*."""
-        if not self.is_over:
-            self.is_over = True
-            self.result = result
-            if self.on_over is not None:
-                self.on_over(self)
 
     def end(self, outcome: Outcome) -> None:
         """Note what became of it, and tell whoever wants to know."""
