@@ -119,15 +119,15 @@ class DuplexSession(Conversation[State, Said]):
         self.at_rest = self.is_listening and not (self._unsent or self.lanes.has_more_than_calls)
         return self.at_rest
 
-    def call_at_once(self, method: str, params: Any, timeout_s: float | None, now: float) -> bytes | None:
+    def call_at_once(self, method: str, params: Any, timeout_s: float | None, now: float) -> bytes:
         """Like `call`, of a session at rest, which it stays. Its id is the one before `calls.next_id`. Raises alike.
 
-        Returns the body, to be written now, `postpone`d in part, or put to the `lanes`; None if it fits no frame.
+        Returns the body, to be written now, `postpone`d in part, or put to the `lanes`.
         """
         calls, call_id = self.calls, self.calls.next_id
         body = jsonrpc.encode_request(call_id, method, params)
         if len(body) > self._terms.frame_bytes:
-            return None
+            self._framed(body, method)  # it finds the words
         calls.next_id = call_id + 1
         calls.methods[call_id] = method
         self._now = now

@@ -56,11 +56,9 @@ class Shortcut:
             left = ticket.left(now, left)
         try:
             body = session.call_at_once(ask.method, ask.params, left, now)
-        except LocalProtocolError as error:  # it cannot be said in JSON
+        except LocalProtocolError as error:  # it cannot be said in JSON, or in a frame
             ticket.end(error)
             return True
-        if body is None:
-            return False
         calls = self._calls
         self._member.touched = ticket.asked_at = now
         ticket.call_id = call_id = session.calls.next_id - 1
