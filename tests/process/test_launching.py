@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import marshal
 import os
 import resource
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -249,6 +252,10 @@ def test_the_traceback_of_a_plugin_begins_with_its_own_file(tmp_path: Path) -> N
 def _stderr_of(tmp_path: Path, source: str) -> str:
     """Return what the plugin *source* leaves on stderr, when it is started and ends at once."""
     (tmp_path / "p.py").write_text(source)
+    return _run(tmp_path)
+
+
+def _run(tmp_path: Path) -> str:
     binding = Binding("p", "execute", ("python", "p.py"), tmp_path, tmp_path)
     with blocking.Host() as host, pytest.raises(plughost.PluginCrashed) as caught:
         host.add(binding).call("look")
@@ -274,6 +281,37 @@ warned = [each for each in __import__("_warnings").filters if each[0] == "error"
 print(ours, sys.gettrace(), warned, (lambda: 0).__code__.co_filename, file=sys.stderr)
 """
     assert f"['sys'] None [] {tmp_path}/p.py" in _stderr_of(tmp_path, program)
+
+
+def test_a_plugins_file_is_run_as_it_is_kept_compiled(tmp_path: Path) -> None:
+    shown = _stderr_of(tmp_path, "import sys\nsys.exit('from the source')\n")
+    kept = Path(importlib.util.cache_from_source(str(tmp_path / "p.py")))
+    code = compile("import sys; sys.exit('kept in ' + sys._getframe().f_code.co_filename)", "moved", "exec")
+    assert "from the source" in shown
+    kept.parent.mkdir()
+    kept.write_bytes(_header(tmp_path / "p.py") + marshal.dumps(code))
+    assert f"kept in {tmp_path}/p.py" in _run(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["magic", "flags", "time", "size", "header", "code", "kind"])
+def test_a_plugins_file_is_compiled_where_what_is_kept_of_it_cannot_be_used(
+    tmp_path: Path, damage: str
+) -> None:
+    (tmp_path / "p.py").write_text("import sys\nsys.exit('from the source')\n")
+    kept = Path(importlib.util.cache_from_source(str(tmp_path / "p.py")))
+    kept.parent.mkdir()
+    data = _header(tmp_path / "p.py") + marshal.dumps(compile("import sys; sys.exit('kept')", "p", "exec"))
+    at = {"magic": 0, "flags": 4, "time": 8, "size": 12}.get(damage, -1)
+    if at >= 0:
+        data = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+    kept.write_bytes({"header": data[:15], "code": data[:-1], "kind": data[:16] + b"N"}.get(damage, data))
+    assert "from the source" in _run(tmp_path)
+
+
+def _header(source: Path) -> bytes:
+    """Return what stands before the code that is kept of *source*."""
+    now = source.stat()
+    return importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, int(now.st_mtime), now.st_size)
 
 
 def test_a_host_without_descriptors_left_says_so_and_leaks_nothing(greeter: Path) -> None:

@@ -369,6 +369,7 @@ def test_a_package_without_a_usable_class_is_no_line_and_3(start, text):
 
 
 COSTLY = {
+    "__future__",
     "typing",
     "dataclasses",
     "inspect",

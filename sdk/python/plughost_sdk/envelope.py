@@ -15,8 +15,6 @@ The worker makes one instance per run and calls: `pre_transform_all`, then for e
 `transform` (`describe_changes` in a dry run), then `post_transform_all`.
 """
 
-from __future__ import annotations
-
 import abc
 import os
 import sys
@@ -41,7 +39,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Return what not every plugin needs, imported when it is first asked for."""
     if name == "field":
         from . import envelope_prompt as home
@@ -62,7 +60,7 @@ class PluginInputRequired(Exception):
     *fields* are made with `field`, or dicts alike. Raises ValueError that names what is wrong with them.
     """
 
-    def __init__(self, fields: list[dict[str, Any]], reason: str) -> None:
+    def __init__(self, fields: "list[dict[str, Any]]", reason: str) -> None:
         from .envelope_prompt import checked_all
 
         if not isinstance(reason, str):
@@ -71,7 +69,7 @@ class PluginInputRequired(Exception):
         self.fields = checked_all(fields)
         self.reason = reason
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> "tuple[Any, ...]":
         return type(self), (self.fields, self.reason)
 
 
@@ -80,41 +78,41 @@ class Plugin(abc.ABC):
 
     name: str = ""
     version: str = ""
-    supported_extensions: Sequence[str] = ()
+    supported_extensions: "Sequence[str]" = ()
     api_version: str = "1"
-    required_variables: Sequence[str] = []
-    optional_variables: Sequence[str] = []
+    required_variables: "Sequence[str]" = []  # noqa: RUF012  nobody changes a Sequence
+    optional_variables: "Sequence[str]" = []  # noqa: RUF012  likewise
 
     @abc.abstractmethod
-    def can_handle(self, path: Path, variables: dict[str, Any]) -> bool:
+    def can_handle(self, path: "Path", variables: "dict[str, Any]") -> bool:
         """Tell whether this plugin has something to do with the file. If it raises, the file is left out."""
 
     @abc.abstractmethod
-    def transform(self, path: Path, ctx: PluginContext) -> None:
+    def transform(self, path: "Path", ctx: "PluginContext") -> None:
         """Change the file, and whatever else belongs to it. May be called again after the operator was asked."""
 
-    def validate_variables(self, variables: dict[str, Any]) -> list[str]:
+    def validate_variables(self, variables: "dict[str, Any]") -> list[str]:
         """Return what is wrong with the variables, before any file is touched. Nothing wrong: an empty list."""
         missing = [name for name in self.required_variables if _is_empty(variables.get(name))]
         return [f"required variable '{name}' is missing or empty" for name in missing]
 
-    def pre_transform_all(self, ctx: PluginContext) -> None:  # noqa: B027  a hook need not be used
+    def pre_transform_all(self, ctx: "PluginContext") -> None:  # noqa: B027  a hook need not be used
         """Prepare. Called once, before the first file."""
 
-    def describe_changes(self, path: Path, ctx: PluginContext) -> list[FileChange]:  # noqa: ARG002
+    def describe_changes(self, path: "Path", ctx: "PluginContext") -> "list[FileChange]":  # noqa: ARG002
         """Say what `transform` would do, without doing it."""
         from .envelope_context import FileChange
 
         return [FileChange(path, "modify", f"{self.name} would modify {path.name}")]
 
-    def post_transform_all(self, ctx: PluginContext) -> None:  # noqa: B027  likewise
+    def post_transform_all(self, ctx: "PluginContext") -> None:  # noqa: B027  likewise
         """Finish. Called once, after the last file, also if there was none."""
 
-    def on_plugin_failure(self, error: BaseException, ctx: PluginContext) -> None:  # noqa: B027  likewise
+    def on_plugin_failure(self, error: BaseException, ctx: "PluginContext") -> None:  # noqa: B027  likewise
         """Clean up. Called after any exception of a hook; what is raised here is logged and goes no further."""
 
 
-def run(plugin_class: type[Plugin]) -> NoReturn:
+def run(plugin_class: "type[Plugin]") -> "NoReturn":
     """Serve one request over stdin and stdout, then exit. Started in a terminal, say what this is instead."""
     from .envelope_conversation import flush, serve
 
@@ -126,7 +124,7 @@ def run(plugin_class: type[Plugin]) -> NoReturn:
     sys.exit(status)
 
 
-def _introduction(plugin_class: type[Plugin]) -> str:
+def _introduction(plugin_class: "type[Plugin]") -> str:
     script = os.path.basename(sys.argv[0]) or "this file"
     return (
         f"{plugin_class.name} {plugin_class.version} is a plughost plugin (contract: envelope). A host starts it; it\n"

@@ -1,7 +1,5 @@
 """The worker's command line to a conversation with the host: [PACKAGE_DIR] [--mode validate] [--ahead]."""
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -19,7 +17,7 @@ USAGE = "usage: envelope_worker.py [PACKAGE_DIR] [--mode validate] [--ahead]\n"
 INTRODUCTION = "This runs plugins of the envelope contract. A host starts it; it does not run by itself.\n"
 
 
-def run_command(arguments: list[str]) -> NoReturn:
+def run_command(arguments: list[str]) -> "NoReturn":
     """Serve one request with the plugin that *arguments* name, or else the request, then exit."""
     directory, mode, ahead = parse(arguments)
     clean_path()
@@ -27,7 +25,7 @@ def run_command(arguments: list[str]) -> NoReturn:
 
     package = Package(directory) if directory else None
 
-    def find(request: dict[str, Any]) -> type[Plugin]:
+    def find(request: "dict[str, Any]") -> "type[Plugin]":
         return load_by_name(request.get("plugin_module")) if package is None else package.load()
 
     if mode == "validate":

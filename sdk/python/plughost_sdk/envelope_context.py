@@ -3,8 +3,6 @@
 Both are frozen.
 """
 
-from __future__ import annotations
-
 import os
 
 from .envelope_frame import FrameRefused, object_of
@@ -26,13 +24,13 @@ _TEXTS = ("template_name", "template_version", "run_kind", "equipment_id", "proj
 class _Frozen:
     """Holds what it was made with."""
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: "Any") -> None:
         self.__dict__.update(values)
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
+    def __setattr__(self, name: str, value: object) -> "NoReturn":
         raise AttributeError(f"a {type(self).__name__} is frozen: {name} cannot be set")
 
-    def __delattr__(self, name: str) -> NoReturn:
+    def __delattr__(self, name: str) -> "NoReturn":
         raise AttributeError(f"a {type(self).__name__} is frozen: {name} cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
@@ -51,30 +49,30 @@ class PluginContext(_Frozen):
     `extra_inputs` holds the operator's answers to what the plugin has asked for; it is empty at first.
     """
 
-    variables: dict[str, Any]
+    variables: "dict[str, Any]"
     template_name: str
     template_version: str
     run_kind: str
     equipment_id: str
     project: str
     dry_run: bool
-    extra_inputs: dict[str, Any]
-    log: Log
+    extra_inputs: "dict[str, Any]"
+    log: "Log"
 
     def __init__(
         self,
         *,
-        variables: dict[str, Any] | None = None,
-        dst_root: AnyPath = "",
-        answers_file: AnyPath = "",
+        variables: "dict[str, Any] | None" = None,
+        dst_root: "AnyPath" = "",
+        answers_file: "AnyPath" = "",
         template_name: str = "",
         template_version: str = "",
         run_kind: str = "",
         equipment_id: str = "",
         project: str = "",
         dry_run: bool = False,
-        extra_inputs: dict[str, Any] | None = None,
-        log: Log | None = None,
+        extra_inputs: "dict[str, Any] | None" = None,
+        log: "Log | None" = None,
     ) -> None:
         root = os.fspath(dst_root) or os.getcwd()
         super().__init__(
@@ -94,20 +92,20 @@ class PluginContext(_Frozen):
     # pathlib costs as much as starting Python: it is imported when a path is first asked for.
 
     @property
-    def dst_root(self) -> Path:
+    def dst_root(self) -> "Path":
         """The directory whose files are transformed."""
         from pathlib import Path
 
         return Path(self.__dict__["_dst_root"])
 
     @property
-    def answers_file(self) -> Path:
+    def answers_file(self) -> "Path":
         from pathlib import Path
 
         return Path(self.__dict__["_answers_file"])
 
 
-def context_of(request: dict[str, Any]) -> PluginContext:
+def context_of(request: "dict[str, Any]") -> "PluginContext":
     """Return the context that *request* speaks of. Raises FrameRefused."""
     given = object_of(request.get("context"), "context")
     return PluginContext(
@@ -121,7 +119,7 @@ def context_of(request: dict[str, Any]) -> PluginContext:
     )
 
 
-def files_of(request: dict[str, Any]) -> list[str]:
+def files_of(request: "dict[str, Any]") -> list[str]:
     """Return the paths that *request* names. Raises FrameRefused."""
     files = request.get("files")
     if files is None:
@@ -131,14 +129,14 @@ def files_of(request: dict[str, Any]) -> list[str]:
     return files
 
 
-def _text(given: dict[str, Any], key: str) -> str:
+def _text(given: "dict[str, Any]", key: str) -> str:
     value = given.get(key)
     if value is not None and not isinstance(value, str):
         raise FrameRefused(f"{key} must be a string, not {type(value).__name__}")
     return value or ""
 
 
-def _flag(given: dict[str, Any], key: str) -> bool:
+def _flag(given: "dict[str, Any]", key: str) -> bool:
     value = given.get(key)
     if value is not None and not isinstance(value, bool):
         raise FrameRefused(f"{key} must be true or false, not {type(value).__name__}")
@@ -151,12 +149,14 @@ class FileChange(_Frozen):
     Raises ValueError for any other kind, or a detail that is no dict.
     """
 
-    path: AnyPath
+    path: "AnyPath"
     kind: str
     summary: str
-    detail: dict[str, Any]
+    detail: "dict[str, Any]"
 
-    def __init__(self, path: AnyPath, kind: str, summary: str, detail: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, path: "AnyPath", kind: str, summary: str, detail: "dict[str, Any] | None" = None
+    ) -> None:
         if kind not in KINDS:
             raise ValueError(f"the kind of a change is {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")
         if detail is not None and not isinstance(detail, dict):

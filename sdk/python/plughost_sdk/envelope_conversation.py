@@ -5,8 +5,6 @@ once, whole, at the very end, by the process that was asked; so whatever happens
 and the host never takes half of one for the whole.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 EXIT_STARTED_BY_HAND = 2
 
 
-def serve(load: Load, *, validate: bool, introduction: str, ahead: bool = False) -> int:
+def serve(load: "Load", *, validate: bool, introduction: str, ahead: bool = False) -> int:
     """Answer the request on stdin with the class that *load* finds for it. Returns the status to exit with.
 
     *ahead* says that we were started before the request, which will name files.
@@ -46,7 +44,7 @@ def flush() -> None:
 
 
 class _Conversation:
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: "Load") -> None:
         self._load = load
         self._process = os.getpid()
         self._write = -1
@@ -68,7 +66,7 @@ class _Conversation:
         finally:  # nothing may follow the reply, not even from an exit handler
             self._let_go()
 
-    def _transform(self, request: dict[str, Any]) -> int:
+    def _transform(self, request: "dict[str, Any]") -> int:
         from .envelope_context import context_of, files_of
         from .envelope_lifecycle import Lifecycle
 
@@ -77,7 +75,7 @@ class _Conversation:
         status, reply = Lifecycle(plugin, context, files).run()
         return status if reply is None else self._answer(reply, status)
 
-    def _validate(self, request: dict[str, Any]) -> int:
+    def _validate(self, request: "dict[str, Any]") -> int:
         context = object_of(request.get("context"), "context")
         variables = object_of(context.get("variables"), "variables")
         try:
@@ -92,7 +90,7 @@ class _Conversation:
             raise TypeError("validate_variables must return a list of strings")
         return self._answer({"errors": errors, "plugin": _introduction(plugin)}, EXIT_SUCCESS)
 
-    def _answer(self, reply: dict[str, Any], status: int) -> int:
+    def _answer(self, reply: "dict[str, Any]", status: int) -> int:
         """Write *reply*, and return the status to exit with."""
         if os.getpid() != self._process:  # a child of the plugin has returned from the hook that made it
             os._exit(EXIT_CRASHED)
@@ -128,7 +126,7 @@ def _log(error: BaseException, what: str = "") -> str:
     return said
 
 
-def _introduction(plugin: Plugin) -> dict[str, Any]:
+def _introduction(plugin: "Plugin") -> "dict[str, Any]":
     """Return what the class says about itself, for the host to compare with the manifest."""
     extensions = plugin.supported_extensions
     if isinstance(extensions, str):
@@ -141,7 +139,7 @@ def _introduction(plugin: Plugin) -> dict[str, Any]:
     }
 
 
-def _culprit(reply: dict[str, Any]) -> str:
+def _culprit(reply: "dict[str, Any]") -> str:
     """Return what in *reply* cannot be sent."""
     for entry in reply.get("per_file", ()):
         for at, change in enumerate(entry["changes"] or ()):

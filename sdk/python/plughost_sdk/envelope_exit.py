@@ -7,8 +7,6 @@ nothing but the standard library, and of that nothing that has handlers or threa
 first, as Python would; if a file is open even then, Python ends the process.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -24,7 +22,7 @@ DESCRIPTORS = "/dev/fd"  # what is open in this process; while that is being lis
 STANDARD = 3  # descriptors that are always open
 
 
-def leave(status: int, known: set[str], own: dict[str, ModuleType]) -> NoReturn:
+def leave(status: int, known: set[str], own: "dict[str, ModuleType]") -> "NoReturn":
     """Exit with *status*, at once if nothing is lost by that.
 
     The modules *known* were there before the plugin; those of its package are its *own*.
@@ -45,7 +43,7 @@ def _is_plain(known: set[str]) -> bool:
     return all(name in known or name.partition(".")[0] in library for name in sys.modules)
 
 
-def _let_go(own: dict[str, ModuleType]) -> None:
+def _let_go(own: "dict[str, ModuleType]") -> None:
     """Let go of what modules hold, but for what a destructor may still need: other modules, functions and classes."""
     lasting = (type, type(sys), type(_let_go))
     for module in own.values():

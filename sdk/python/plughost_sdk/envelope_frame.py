@@ -3,8 +3,6 @@
 The exit statuses are here too: each is half of an answer, and goes with a frame or with none.
 """
 
-from __future__ import annotations
-
 import os
 
 from . import small_json
@@ -28,7 +26,7 @@ class FrameRefused(Exception):
     """What came is no frame of this contract."""
 
 
-def read_frame(fd: int, *, ahead: bool = False) -> Any:
+def read_frame(fd: int, *, ahead: bool = False) -> "Any":
     """Return the one JSON value on *fd*, read to its end. Raises FrameRefused.
 
     If we were started *ahead* of a request for files, what that needs is imported until it comes.
@@ -52,7 +50,7 @@ def read_frame(fd: int, *, ahead: bool = False) -> Any:
         raise FrameRefused(f"the request is not one JSON value: {error}") from error
 
 
-def object_of(value: object, name: str, *, optional: bool = True) -> dict[str, Any]:
+def object_of(value: object, name: str, *, optional: bool = True) -> "dict[str, Any]":
     """Return *value*, an object. Raises FrameRefused. Null counts as missing: a host may spell out what it lacks."""
     if value is None and optional:
         return {}
@@ -72,7 +70,7 @@ def _use_idle_time(fd: int) -> None:
         __import__(name)
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: "Any") -> bytes:
     """Return *value* as JSON without line feeds. Raises ValueError, TypeError or RecursionError.
 
     Lone surrogates become question marks: what a plugin says is not lost for a file's odd name.

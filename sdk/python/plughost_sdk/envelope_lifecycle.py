@@ -5,8 +5,6 @@ question to the operator and a `PluginError` are answers of the plugin. Anything
 has no reply: `sys.exit(0)` in a hook must never look like success.
 """
 
-from __future__ import annotations
-
 import os
 
 from .envelope import PluginError, PluginInputRequired
@@ -31,7 +29,7 @@ TRACEBACK_LIMIT = 16_384  # characters of a traceback that are logged: its end, 
 class Lifecycle:
     """Runs *plugin* over *files*, which are relative to the context's destination or absolute."""
 
-    def __init__(self, plugin: Plugin, context: PluginContext, files: list[str]) -> None:
+    def __init__(self, plugin: "Plugin", context: "PluginContext", files: list[str]) -> None:
         self._plugin = plugin
         self._context = context
         self._files = files
@@ -39,7 +37,7 @@ class Lifecycle:
         self._hook = ""
         self._index: int | None = None  # of the file at hand
 
-    def run(self) -> tuple[int, Reply | None]:
+    def run(self) -> "tuple[int, Reply | None]":
         """Return the exit status and the reply, or no reply after a crash."""
         try:
             self._call("pre_transform_all", self._context)
@@ -54,7 +52,7 @@ class Lifecycle:
             return self._end(error)
         return EXIT_SUCCESS, self._reply("success")
 
-    def _call(self, hook: str, *arguments: Any) -> Any:
+    def _call(self, hook: str, *arguments: "Any") -> "Any":
         self._hook = hook
         return getattr(self._plugin, hook)(*arguments)
 
@@ -74,7 +72,7 @@ class Lifecycle:
                 entry.update(status="modified")
         self._tell_progress(entry["status"])
 
-    def _handles(self, path: Path, entry: dict[str, Any]) -> bool:
+    def _handles(self, path: "Path", entry: "dict[str, Any]") -> bool:
         try:
             return bool(self._call("can_handle", path, self._context.variables))
         except PluginInputRequired:
@@ -86,7 +84,7 @@ class Lifecycle:
 
     # The end
 
-    def _end(self, error: BaseException) -> tuple[int, Reply | None]:
+    def _end(self, error: BaseException) -> "tuple[int, Reply | None]":
         asked = isinstance(error, PluginInputRequired)
         if not asked and not isinstance(error, PluginError):
             message = f"{self._hook} raised {words(error)}"
@@ -120,7 +118,7 @@ class Lifecycle:
             message = "on_plugin_failure raised; cleanup may be incomplete"
             log_exception(self._context.log, message, another, hook="on_plugin_failure")
 
-    def _reply(self, result: str, *, prompt: Reply | None = None, error: str | None = None) -> Reply:
+    def _reply(self, result: str, *, prompt: "Reply | None" = None, error: str | None = None) -> "Reply":
         return {
             "result": result,
             "per_file": self._per_file,
@@ -158,7 +156,7 @@ def message_of(error: BaseException) -> str:
 
 
 def log_exception(
-    log: Log, message: str, error: BaseException, *, level: str = "ERROR", **context: Any
+    log: "Log", message: str, error: BaseException, *, level: str = "ERROR", **context: "Any"
 ) -> None:
     """Log *message* with the traceback of *error*, from the first frame that is not ours."""
     context = {key: value for key, value in context.items() if value is not None}
@@ -180,7 +178,7 @@ def _traceback(error: BaseException) -> str:
     return text if len(text) <= TRACEBACK_LIMIT else "…" + text[-TRACEBACK_LIMIT:]
 
 
-def _described(change: object) -> dict[str, Any]:
+def _described(change: object) -> "dict[str, Any]":
     if not isinstance(change, FileChange):
         raise TypeError(f"describe_changes returns a list of FileChange, and this is in it: {shown(change)}")
     return {

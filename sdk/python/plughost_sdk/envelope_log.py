@@ -1,7 +1,5 @@
 """A plugin's log: each call becomes one JSON line on stderr. Never raises, and never writes half a line on purpose."""
 
-from __future__ import annotations
-
 from . import stdio
 from .envelope_frame import to_json
 
@@ -22,19 +20,19 @@ class Log:
 
     __slots__ = ()
 
-    def debug(self, message: object, /, **context: Any) -> None:
+    def debug(self, message: object, /, **context: "Any") -> None:
         self.write("DEBUG", message, context)
 
-    def info(self, message: object, /, **context: Any) -> None:
+    def info(self, message: object, /, **context: "Any") -> None:
         self.write("INFO", message, context)
 
-    def warning(self, message: object, /, **context: Any) -> None:
+    def warning(self, message: object, /, **context: "Any") -> None:
         self.write("WARNING", message, context)
 
-    def error(self, message: object, /, **context: Any) -> None:
+    def error(self, message: object, /, **context: "Any") -> None:
         self.write("ERROR", message, context)
 
-    def write(self, level: str, message: object, context: dict[str, Any]) -> None:
+    def write(self, level: str, message: object, context: "dict[str, Any]") -> None:
         """Write one line of at most LINE_LIMIT bytes. What is too long is cut, and the cut is marked."""
         try:
             stdio.write_all(STDERR, line(level, message, context))
@@ -42,7 +40,7 @@ class Log:
             pass
 
 
-def line(level: str, message: object, context: dict[str, Any]) -> bytes:
+def line(level: str, message: object, context: "dict[str, Any]") -> bytes:
     """Return the line for a message, with its line feed."""
     text = message if isinstance(message, str) else shown(message, str)
     body = _encode(level, text, context)
@@ -55,7 +53,7 @@ def line(level: str, message: object, context: dict[str, Any]) -> bytes:
     return body + b"\n"
 
 
-def shown(value: object, how: type[str] | Any = repr) -> str:
+def shown(value: object, how: "type[str] | Any" = repr) -> str:
     """Return *value* as text, even if it does not want to be shown."""
     try:
         return str(how(value))
@@ -71,7 +69,7 @@ def _cut(text: str, room: int) -> str:
     return kept if kept == text else kept + CUT
 
 
-def _encode(level: str, message: str, context: dict[str, Any]) -> bytes:
+def _encode(level: str, message: str, context: "dict[str, Any]") -> bytes:
     record = {"level": level, "message": message, "context": context}
     try:
         body = to_json(record)
@@ -85,7 +83,7 @@ def _encode(level: str, message: str, context: dict[str, Any]) -> bytes:
     return body
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: "Any") -> "Any":
     try:
         to_json(value)
     except (ValueError, TypeError, RecursionError):

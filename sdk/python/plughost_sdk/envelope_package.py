@@ -5,8 +5,6 @@ its own name cannot stand in for one of the standard library. It is compiled bef
 was started early waits for its request; nothing of it runs before it is loaded.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -40,7 +38,7 @@ class PackageRefused(Exception):
 class _Loader(SourceFileLoader):
     """Loads a file of the package; what is kept compiled of it counts, as with any import."""
 
-    prepared: CodeType | None = None
+    prepared: "CodeType | None" = None
 
     def prepare(self) -> None:
         """Compile it, if that can be done; if not, whoever executes it is told why."""
@@ -49,11 +47,11 @@ class _Loader(SourceFileLoader):
         except Exception:
             self.prepared = None
 
-    def get_code(self, fullname: str) -> CodeType | None:
+    def get_code(self, fullname: str) -> "CodeType | None":
         code, self.prepared = self.prepared, None  # once: whoever loads it again means what it is then
         return super().get_code(fullname) if code is None else code
 
-    def source_to_code(self, data: Any, path: Any) -> CodeType:  # type: ignore[override]  # its bases disagree too
+    def source_to_code(self, data: "Any", path: "Any") -> "CodeType":  # type: ignore[override]  # its bases disagree too
         return code_of(data, path)
 
 
@@ -70,19 +68,19 @@ class Package:
                 self._loader.prepare()
                 break
 
-    def load(self) -> type[Plugin]:
+    def load(self) -> "type[Plugin]":
         """Run it, and return its plugin class. Raises PackageRefused, and what the code raises."""
         if self._loader is None:
             raise PackageRefused(f"{self._directory} holds neither {FILES[0]} nor {FILES[1]}")
         return find_class(_execute(self._loader, self._directory))
 
 
-def load(directory: str) -> type[Plugin]:
+def load(directory: str) -> "type[Plugin]":
     """Return the plugin class of the package in *directory*. Raises like `Package.load`. For tests of a plugin."""
     return Package(directory).load()
 
 
-def load_by_name(name: object) -> type[Plugin]:
+def load_by_name(name: object) -> "type[Plugin]":
     """Return the plugin class of the module that an older host names. Raises like `load`."""
     if not isinstance(name, str) or not name:
         raise PackageRefused("no plugin is named: neither a directory in the command nor plugin_module")
@@ -91,7 +89,7 @@ def load_by_name(name: object) -> type[Plugin]:
     return find_class(import_module(name))
 
 
-def find_class(module: ModuleType) -> type[Plugin]:
+def find_class(module: "ModuleType") -> "type[Plugin]":
     """Return the class called `Plugin`, or the only one that a host could use. Raises PackageRefused."""
     named = getattr(module, "Plugin", None)
     if named is not None and named is not Plugin:
@@ -109,7 +107,7 @@ def find_class(module: ModuleType) -> type[Plugin]:
     )
 
 
-def own_modules() -> dict[str, ModuleType]:
+def own_modules() -> "dict[str, ModuleType]":
     """Return the modules that were loaded from packages of plugins, by name."""
     kind = type(sys)
     return {
@@ -119,7 +117,7 @@ def own_modules() -> dict[str, ModuleType]:
     }
 
 
-def _execute(loader: _Loader, directory: str) -> ModuleType:
+def _execute(loader: "_Loader", directory: str) -> "ModuleType":
     """Return the module of *loader*, executed as the package in *directory*."""
     name, path = loader.name, loader.path
     kinds = (

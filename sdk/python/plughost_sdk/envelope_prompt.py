@@ -1,7 +1,5 @@
 """What a plugin asks the operator for: fields, each checked when it is made. Asks nobody itself."""
 
-from __future__ import annotations
-
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
     from typing import Any
@@ -19,14 +17,14 @@ def field(
     default: str | bool | None = None,
     options: list[str] | None = None,
     hint: str | None = None,
-) -> dict[str, Any]:
+) -> "dict[str, Any]":
     """Return the definition of one field to ask for. Raises ValueError that names what is wrong with it."""
     given = {"id": id, "label": label, "type": type, "required": required}
     more = {"default": default, "options": options, "hint": hint}
     return checked({**given, **{key: value for key, value in more.items() if value is not None}})
 
 
-def checked_all(fields: object) -> list[dict[str, Any]]:
+def checked_all(fields: object) -> "list[dict[str, Any]]":
     """Return *fields* with what they leave out filled in. Raises ValueError."""
     if not isinstance(fields, (list, tuple)) or not fields:
         raise ValueError("the fields to ask for are a list with at least one field")
@@ -38,7 +36,7 @@ def checked_all(fields: object) -> list[dict[str, Any]]:
     return found
 
 
-def checked(given: object) -> dict[str, Any]:
+def checked(given: object) -> "dict[str, Any]":
     """Return one field with what it leaves out filled in. Raises ValueError."""
     if not isinstance(given, dict):
         raise ValueError(f"a field is a dict, not {type(given).__name__}")
@@ -53,7 +51,7 @@ def checked(given: object) -> dict[str, Any]:
     return found
 
 
-def _problem(found: dict[str, Any]) -> str | None:
+def _problem(found: "dict[str, Any]") -> str | None:
     unknown = [key for key in found if key not in KEYS]
     if unknown:
         return f"{unknown[0]!r} is no key of a field; the keys are {', '.join(KEYS)}"
@@ -68,7 +66,7 @@ def _problem(found: dict[str, Any]) -> str | None:
     return _problem_of_options(found) or _problem_of_default(found)
 
 
-def _problem_of_options(found: dict[str, Any]) -> str | None:
+def _problem_of_options(found: "dict[str, Any]") -> str | None:
     options = found.get("options")
     if found["type"] != "choice":
         return None if options is None else f"options are for a choice, not for a {found['type']}"
@@ -79,7 +77,7 @@ def _problem_of_options(found: dict[str, Any]) -> str | None:
     return None
 
 
-def _problem_of_default(found: dict[str, Any]) -> str | None:
+def _problem_of_default(found: "dict[str, Any]") -> str | None:
     if "default" not in found:
         return None
     default, kind = found["default"], found["type"]

@@ -5,8 +5,6 @@ escape, a float, a type of the author's own, more than a few hundred values. `fr
 to json, which decides. So the two can only agree.
 """
 
-from __future__ import annotations
-
 import sys
 from _thread import get_ident
 
@@ -31,7 +29,7 @@ _ESCAPES = {code: f"\\u{code:04x}" for code in range(32)} | {
 }
 
 
-def from_json(data: bytes) -> Any:
+def from_json(data: bytes) -> "Any":
     """Return the value in *data*, whoever can read it. Raises ValueError or RecursionError."""
     text = data.decode()
     if "json" not in sys.modules:
@@ -44,7 +42,7 @@ def from_json(data: bytes) -> Any:
     return json.loads(text)
 
 
-def to_json(value: Any, errors: str = "strict") -> bytes:
+def to_json(value: "Any", errors: str = "strict") -> bytes:
     """Return *value* as JSON without line feeds, whoever can write it. Raises ValueError, TypeError or RecursionError.
 
     Lone surrogates, which no UTF-8 can carry, are treated as *errors* says, like in `str.encode`.
@@ -57,10 +55,10 @@ def to_json(value: Any, errors: str = "strict") -> bytes:
     return _encoder()(value).encode("utf-8", errors)
 
 
-_encode: Callable[[Any], str] | None = None
+_encode: "Callable[[Any], str] | None" = None
 
 
-def _encoder() -> Callable[[Any], str]:
+def _encoder() -> "Callable[[Any], str]":
     """Return json's encoder, made once: `json.dumps` makes one for every call that wants it compact."""
     global _encode
     if _encode is None:
@@ -70,7 +68,7 @@ def _encoder() -> Callable[[Any], str]:
     return _encode
 
 
-def _quick(encoder: Any) -> Callable[[Any], str]:
+def _quick(encoder: "Any") -> "Callable[[Any], str]":
     """Return the `encode` of *encoder* with the part in C made once, and not for every value."""
     from json import encoder as parts
 
@@ -80,12 +78,12 @@ def _quick(encoder: Any) -> Callable[[Any], str]:
         return plain
     join, thread = "".join, get_ident()
 
-    def made() -> Any:  # the dictionary holds what is being written: so it notices circles
+    def made() -> "Any":  # the dictionary holds what is being written: so it notices circles
         return make({}, encoder.default, parts.encode_basestring, None, ":", ",", False, False, False)
 
     write = made()
 
-    def encode(value: Any) -> str:
+    def encode(value: "Any") -> str:
         nonlocal write
         if get_ident() != thread:  # two at once would take each other's values for circles
             return str(encoder.encode(value))

@@ -4,8 +4,6 @@ After `claim`, whatever prints (Python, a C extension, a child process) prints t
 reads standard input finds its end. Neither can see or spoil a frame.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import plughost_sdk
+from plughost_sdk import envelope_worker  # importing it is what keeps it compiled
 
 from .binding import Binding, Environment
 from .envelope_manifest import FILE_NAME, EnvelopeManifest, limits_of
 
 CONTRACT = "envelope"
-WORKER = str(Path(plughost_sdk.__file__).with_name("envelope_worker.py"))
+WORKER = os.path.abspath(envelope_worker.__file__)
 VALIDATE = ("--mode", "validate")  # what is added to the command of a worker that only looks at variables
 
 

@@ -3,9 +3,10 @@
     python -I loader.py LIMITS run  FILE [ARGS…]     run the Python file in this process
     python -I loader.py LIMITS exec PROGRAM [ARGS…]  become the program
 
-It imports nothing that costs time. Under -I neither the working directory nor the environment can add to
-the import path; the plugin's own directory is added behind the standard library, so that nothing in it can
-stand in for a module of the library, by accident or on purpose.
+It imports nothing that costs time. What Python keeps compiled of FILE counts, as with an import; nothing is kept
+anew. Under -I neither the working directory nor the environment can add to the import path; the plugin's own
+directory is added behind the standard library, so that nothing in it can stand in for a module of the library, by
+accident or on purpose.
 """
 
 import os
@@ -23,8 +24,10 @@ def main() -> None:
         _become(target, [target, *arguments])
     sys.argv = [target, *arguments]
     _add_path(os.path.dirname(os.path.abspath(target)))
-    with open(target, "rb") as file:
-        code = _code_of(file.read(), target)
+    code = _kept(target)
+    if code is None:
+        with open(target, "rb") as file:
+            code = _code_of(file.read(), target)
     sys.excepthook = _without_us(sys.excepthook, main.__code__.co_filename)
     main_module = sys.modules["__main__"]
     main_module.__dict__.update(__file__=target, __cached__=None, __doc__=None)
@@ -34,6 +37,7 @@ def main() -> None:
         "_become",
         "_add_path",
         "_code_of",
+        "_kept",
         "_named",
         "_without_us",
         "CANNOT_LIMIT",
@@ -43,6 +47,32 @@ def main() -> None:
     ):
         main_module.__dict__.pop(name, None)
     exec(code, main_module.__dict__)  # noqa: S102  running the plugin's file is what this is for
+
+
+def _kept(path: str):  # type: ignore[no-untyped-def]
+    """Return the code that Python keeps of *path*, if there is any and it is of the file as it is now.
+
+    That is rare with plugins, and usual with what we bring along. What is checked, is told in
+    `plughost_sdk.envelope_worker`.
+    """
+    from _frozen_importlib_external import MAGIC_NUMBER
+    from _imp import _fix_co_filename  # type: ignore[attr-defined]
+    from marshal import loads
+
+    directory, name = os.path.split(path)
+    compiled = f"{name.removesuffix('.py')}.{sys.implementation.cache_tag}.pyc"
+    try:
+        with open(os.path.join(directory, "__pycache__", compiled), "rb", 0) as file:
+            data = file.read()
+        now = os.stat(path)
+        numbers = [(each & 0xFFFFFFFF).to_bytes(4, "little") for each in (int(now.st_mtime), now.st_size)]
+        if data[:16] != b"".join((MAGIC_NUMBER, bytes(4), *numbers)):
+            return None
+        code = loads(data[16:])  # noqa: S302  as Python does, from the same file
+        _fix_co_filename(code, path)
+    except (OSError, ValueError, TypeError, EOFError):
+        return None
+    return code
 
 
 def _code_of(source: bytes, path: str):  # type: ignore[no-untyped-def]  # a type would cost an import
