@@ -75,7 +75,7 @@ class Conversation:
         if self._never_waits:
             os.set_blocking(write, False)
         self._frames = ContentLengthDecoder(LIMIT)
-        self._is_calm = True  # everything that came was heard, and has been handled
+        self._is_calm = True  # nothing waits but what is in the frames, and more may come
         self._ended = False  # the host has closed our input
         self._lost = False  # it does not read any more
         self._arrived: list[tuple[int, Message]] = []  # while a handler waited, with what each counts as
@@ -111,8 +111,7 @@ class Conversation:
             raise RuntimeError(f"{method} waits for an answer: call it in the thread that runs the plugin")
         if self._is_reading:
             raise RuntimeError(f"{method} waits for an answer: a signal handler cannot")
-        self._last_id += 1
-        mine = self._last_id
+        mine = self._last_id = self._last_id + 1  # at once: a signal handler may call too
         self._awaited[mine] = None
         try:
             self._send({"jsonrpc": "2.0", "id": mine, "method": method, "params": params})
@@ -139,10 +138,13 @@ class Conversation:
                 continue
             if self._queued > QUEUE_LIMIT:
                 raise QueueFull(f"over {QUEUE_LIMIT} bytes came while {method} waited for its answer")
-            try:
-                more = self._receive()
+            self._is_reading = True
+            try:  # a signal handler that came just now may have read the response
+                more = self._awaited[mine] is not None or self._receive()
             except FrameError as error:  # which ends the conversation as soon as the handler returns
                 raise HostGone(f"the host broke off before it answered {method}: {error}") from None
+            finally:
+                self._is_reading = False
             if not more:
                 raise HostGone(f"the host hung up before it answered {method}")
         return response
@@ -174,18 +176,29 @@ class Conversation:
 
     def _take(self) -> Message | None:
         """Return the next request or notification, or None after the last."""
-        if self._is_calm or self._calms_down():
-            # What comes next is nearly always one message, and no more: that takes half the time.
-            self._is_reading = True  # until what came is where it belongs
-            try:
-                data = os.read(self._read, READ_SIZE)
-                body = only(data)
-                message = None if body is None else decode_usual(body)
-                if message is not None and "method" in message:
-                    return message
-                self._keep(data)
-            finally:
-                self._is_reading = False
+        self._is_reading = True  # until what came is where it belongs
+        try:
+            if self._is_calm or self._calms_down():
+                # Nearly always whole messages come, one or several at once: then they need not be queued.
+                body = None
+                if self._frames.is_between:
+                    data = os.read(self._read, READ_SIZE)
+                    body = only(data)
+                    if body is None:
+                        self._keep(data)
+                if body is None:
+                    body = self._frames.next_usual()
+                if body is not None:
+                    message = decode_usual(body)
+                    if message is not None and "method" in message:
+                        return message
+                    self._put(body)
+            return self._take_queued()
+        finally:
+            self._is_reading = False
+
+    def _take_queued(self) -> Message | None:
+        """Like `_take`, of what waits, or of whatever comes if nothing does."""
         while not self._next:
             if self._arrived:
                 self._next, self._arrived = self._arrived[::-1], []
@@ -196,7 +209,7 @@ class Conversation:
         return message
 
     def _calms_down(self) -> bool:
-        self._is_calm = not (self._next or self._arrived or self._ended) and self._frames.is_between
+        self._is_calm = not (self._next or self._arrived or self._ended)
         return self._is_calm
 
     def _receive(self) -> bool:
@@ -204,17 +217,22 @@ class Conversation:
         while (body := self._frames.next_frame()) is None:
             if self._ended:
                 return False
-            self._read_some()
+            self._keep(os.read(self._read, READ_SIZE))
+        self._put(body)
+        return True
+
+    def _put(self, body: bytes) -> None:
+        """Put what *body* says where it belongs."""
         message = decode(body)
         if message is None:
             self._ignore("it is not a JSON object")
         elif "method" in message:
+            self._is_calm = False
             size = len(body) + QUEUED_MESSAGE
             self._queued += size
             self._arrived.append((size, message))
         else:
             self._resolve(message)
-        return True
 
     def _read_some(self) -> None:
         self._is_reading = True
@@ -224,11 +242,10 @@ class Conversation:
             self._is_reading = False
 
     def _keep(self, data: bytes) -> None:
-        self._is_calm = False
         if data:
             self._frames.receive_data(data)
         else:
-            self._ended = True
+            self._ended, self._is_calm = True, False
             self._frames.receive_eof()
 
     def _resolve(self, response: Message) -> None:
@@ -330,26 +347,22 @@ class Conversation:
             if not self._writing.acquire(False):
                 self._await_turn(reads=mine and not self._is_reading)
             try:
-                self._write_now(frame, reads=mine and not self._is_reading)
+                try:  # what the pipe takes without waiting, nearly always all of it
+                    written = os.write(self._write, frame) if self._never_waits else 0
+                except BlockingIOError:
+                    written = 0
+                if written < len(frame):
+                    rest = memoryview(frame)[written:]
+                    # The lock is held. Who may read takes in what the host sends meanwhile.
+                    (self._write_and_read if mine and not self._is_reading else self._write_rest)(rest)
+            except OSError:
+                self._lost = True
+                raise
             finally:
                 self._writing.release()
         finally:
             if mine:
                 self._is_writing = False
-
-    def _write_now(self, frame: bytes, *, reads: bool) -> None:
-        """Write all of *frame*, the lock being held. Who *reads* takes in what the host sends meanwhile."""
-        try:
-            try:  # what the pipe takes without waiting, nearly always all of it
-                written = os.write(self._write, frame) if self._never_waits else 0
-            except BlockingIOError:
-                written = 0
-            if written < len(frame):
-                rest = memoryview(frame)[written:]
-                self._write_and_read(rest) if reads else self._write_rest(rest)
-        except OSError:
-            self._lost = True
-            raise
 
     def _await_turn(self, *, reads: bool) -> None:
         """Take the lock. Who holds it waits for the host to read, which may itself wait for us to read."""

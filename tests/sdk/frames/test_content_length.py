@@ -171,6 +171,56 @@ def test_what_was_returned_is_not_held_until_more_comes():
     assert decoder.is_between
 
 
+def test_usual_frames_are_cut_out_in_one_step_and_all_others_left_as_they_were(ways_to_cut):
+    bodies = [b"hello", b"again", b"", b"", HEADER, b"hello", b"x" * 100, b"hello"]
+    frames = [encode(each, 100) for each in bodies]
+    frames[5] = frames[5].lower()
+    for pieces in ways_to_cut(b"".join(frames)):
+        decoder, found = ContentLengthDecoder(100), []
+        for piece in pieces:
+            decoder.receive_data(piece)
+            while (body := decoder.next_usual()) is not None or (body := decoder.next_frame()) is not None:
+                found.append(body)
+            assert decoder.is_between == (decoder.pending == 0)
+        assert found == bodies
+
+
+def test_what_came_later_is_still_there_when_a_run_was_used_up():
+    decoder = ContentLengthDecoder(100)
+    decoder.receive_data(HEADER + b"hello")
+    decoder.receive_data(HEADER + b"again")
+    assert decoder.next_usual() == b"hello"
+    assert not decoder.is_between
+    assert decoder.next_frame() == b"again"
+    assert decoder.is_between
+
+
+def test_only_what_is_usual_and_whole_is_cut_out_in_one_step():
+    decoder = ContentLengthDecoder(100)
+    assert decoder.next_usual() is None
+    decoder.receive_data(HEADER + b"hello" + HEADER + b"again" + HEADER + b"hal")
+    assert [decoder.next_usual(), decoder.next_usual(), decoder.next_usual()] == [b"hello", b"again", None]
+    assert decoder.next_frame() is None  # and now its header block is read
+    decoder.receive_data(b"f." + HEADER.lower() + b"other")
+    assert [decoder.next_usual(), decoder.next_frame()] == [None, b"half."]
+    assert [decoder.next_usual(), decoder.next_frame()] == [None, b"other"]
+    assert decoder.is_between
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"\n", b"hello\n", b"\r\n\r\n", b"Content-Length: 5\n\n", b"Content-Length: 101\r\n\r\n"]
+)
+def test_garbage_is_left_to_the_decoder_that_says_what_is_wrong_with_it(garbage):
+    for before in (b"", HEADER + b"hello"):
+        decoder = ContentLengthDecoder(100)
+        decoder.receive_data(before + garbage + HEADER + b"hello")
+        assert decoder.next_usual() == (b"hello" if before else None)
+        for _ in range(2):
+            assert decoder.next_usual() is None
+            with pytest.raises(FrameError):
+                decoder.next_frame()
+
+
 @pytest.mark.parametrize(
     "size", [0, 1, 9, 10, 99, 100, 999, SHORT_BODY - 1, SHORT_BODY, SHORT_BODY + 1, 9_999, 100_000]
 )
