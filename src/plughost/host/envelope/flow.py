@@ -40,6 +40,7 @@ from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
 from ..events import Event, PluginApplied, PluginBegun, What
+from . import worker_cache
 from .ledger import SCRATCH_PREFIX, TEMPORARY, Ledger, remove_scratch, settle, touched
 from .options import PassOptions, PassResult
 from .plugin_flow import AHEAD, PluginRun
@@ -72,6 +73,7 @@ class Pass:
         options = self._options
         if self._confined and not landlock.available():
             raise Unsupported("this kernel cannot confine a plugin: it has no Landlock, or too old a one")
+        worker_cache.keep()
         if Path(tempfile.gettempdir()).resolve().is_relative_to(options.root):
             raise TreeError(
                 str(options.root),
