@@ -26,9 +26,14 @@ class Torrent:
     def fileno(self, channel: Channel) -> int:
         return 10 + list(Channel).index(channel)
 
-    def read(self, channel: Channel, size: int = READ_SIZE) -> bytes:
+    def read(self, channel: Channel, size: int = READ_SIZE) -> bytes | None:
+        if channel is Channel.CONTROL_IN:  # there it says nothing
+            return None
         self.asked.append(size)
         return b"x" * size
+
+    def has_exited(self) -> bool:
+        return False
 
 
 class Costly:
@@ -43,6 +48,7 @@ class Costly:
         self.now += self.cost * len(data)
 
     def note_time(self, now: float) -> None: ...
+    def receive_tick(self, now: float) -> None: ...
     def next_event(self) -> None: ...
     def data_to_send(self) -> list[Any]:
         return []
@@ -109,3 +115,13 @@ def test_pieces_settle_and_do_not_swing() -> None:
     bench.session.cost = TURN_S / LEAST_READ / 3
     bench.turns(10)
     assert len(set(bench.turns(10))) == 1
+
+
+def test_before_a_deadline_is_believed_one_piece_is_read_and_no_more() -> None:
+    bench = Bench()
+    for cost, size in [(0.0, READ_SIZE), (1.0, LEAST_READ)]:
+        bench.session.cost = cost
+        bench.turns(20)
+        bench.process.asked.clear()
+        bench.link.on_tick(bench.session.now)
+        assert bench.process.asked == [size]

@@ -187,14 +187,16 @@ class Link:
             self._abandon()
 
     def _catch_up(self) -> None:
-        """Hear what came and see what happened before a deadline is believed: it may be us who are late."""
+        """Hear what came and see what happened before a deadline is believed: it may be us who are late.
+
+        No more than at any other time: one that says so much that it has to wait does not keep the others waiting.
+        """
         self.on_exit()
         if self.finished:
             return
         if Channel.CONTROL_IN in self._open:
             self._on_control()
-        else:
-            self._drain(_STDOUT)
+        self._read(_STDOUT, self._appetite)
 
     def end(self, rung: Rung) -> None:
         """Bring the process down, beginning at *rung*, whatever the session thinks."""

@@ -148,17 +148,15 @@ class Lanes:
     def take_calls(self) -> tuple[bytes, list[bytes]]:
         """Like `take`, where nothing but calls waits. Returns their frames, joined, and what is shown of them."""
         taken = list(islice(self.calls.values(), JOINED))
-        joined = b"".join([waiting.frame for waiting in taken])
-        if len(joined) > JOINED_BYTES:  # as many as are within it, and one more
-            ends = accumulate(len(waiting.frame) for waiting in taken)
-            taken = taken[: sum(end < JOINED_BYTES for end in ends) + 1]
-            joined = b"".join([waiting.frame for waiting in taken])
+        sizes = [len(waiting.frame) for waiting in taken]
+        if sum(sizes) > JOINED_BYTES:  # as many as are within it, and one more
+            taken = taken[: sum(end < JOINED_BYTES for end in accumulate(sizes)) + 1]
         if len(taken) == len(self.calls):
             self.calls.clear()
         else:
             for call_id in list(islice(self.calls, len(taken))):
                 del self.calls[call_id]
-        return joined, [waiting.shown for waiting in taken]
+        return b"".join([waiting.frame for waiting in taken]), [waiting.shown for waiting in taken]
 
     def withdraw(self, call_id: int) -> bool:
         """Take a call out that still waits. Returns whether it did."""
