@@ -89,6 +89,10 @@ def test_a_request_that_only_its_files_make_too_large_fails_that_plugin_alone(la
     assert first.error
     assert second.status == "success"
     assert {path: look for path, look in lab.portrait().items() if path != b"a.txt"} == before
+    told = [(event.plugin, type(event.what).__name__) for event in lab.events]
+    assert ("many", "Logged") not in told
+    last = len(told) - told[::-1].index(("many", "Exited"))  # nobody waits any longer for what will not come
+    assert last < told.index(("zz-hello", "PluginBegun"))
 
 
 def test_a_large_request_of_a_megabyte_is_delivered(both: Lab) -> None:

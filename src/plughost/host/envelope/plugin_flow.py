@@ -30,7 +30,7 @@ from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import schema
 from ...record.schema import Applied, Isolation, stamp
 from .options import PassOptions, Question
-from .steps import TOO_LATE, Finish, Flow, Launch, Put, WorkerLink
+from .steps import TOO_LATE, Dismiss, Finish, Flow, Launch, Put, WorkerLink
 from .worker_log import WorkerLog
 
 AHEAD = "--ahead"  # tells our own worker that it is started before its request, which will name files
@@ -114,6 +114,9 @@ class PluginRun:
             )
         except LocalProtocolError as error:
             self.attempt, self.error = Attempt(), str(error)
+            link, self.waiting = self.waiting, None
+            if link is not None:
+                yield Dismiss((link,))
             return
         try:
             began = time.monotonic()
