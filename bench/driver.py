@@ -16,6 +16,8 @@ from .stopwatch import Marks
 ROOT = Path(__file__).resolve().parent.parent
 ANSWER_S = 300.0  # for one question: 500 processes on a loaded machine take a minute
 LEAVE_S = 10.0  # to end after its questions have ended
+# What is installed comes compiled; a working tree does once it was used, unless this says that nothing is to be kept.
+UNKEPT = "PYTHONDONTWRITEBYTECODE"
 
 
 class DriverFailed(Exception):
@@ -33,7 +35,8 @@ class Driver:
         environment: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self._command = [python, "-m", module, *arguments]
-        self._environment = os.environ | dict(environment)
+        ours = {name: value for name, value in os.environ.items() if name != UNKEPT}
+        self._environment = ours | dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`; a pipe unread would stop a talkative peer
 

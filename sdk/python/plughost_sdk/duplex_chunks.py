@@ -1,12 +1,11 @@
 """Publishes too large for one frame: cuts items into chunks by their measured size, and puts chunks together again.
 
-Chunks are small, because a pipe is a queue in which no key can overtake. A host lets keys pass all chunks that wait on
-its side; what a key waits for is what the subscriber has read already, what its pipe holds, and the rest of a chunk.
-While frames fit the usual pipe of 64 KiB, that is 150 KiB at most; for a larger one hosts may widen it. And the smaller
-a frame is, the less often the pipe is full. With 16 KiB a key takes, at the 99th percentile, less than twice as long as
-to an idle plugin, if nobody else wants the processors, and with 2 MiB sixty times as long. To read them all takes half
-as long again as with 2 MiB; cutting and publishing them takes longer than that, so that from plugin to plugin there is
-no difference.
+Chunks are small, because a pipe is a queue in which no key can overtake. A host lets keys pass all chunks that wait
+on its side; what a key waits for is what the subscriber has read already, what its pipe holds, and the rest of a
+chunk. Our host has a pipe hold 16 KiB, and a chunk of the usual size fits that whole: so a key waits for two or three
+of them, which takes no longer than the slowest keys to an idle plugin do, and with 2 MiB fifty times as long. To read
+them all takes half as long again as with 2 MiB; cutting and publishing them takes longer than that, so that from
+plugin to plugin there is no difference.
 
 A chunk is an envelope: `version`, `published_ns` (which publish it belongs to), `partial`, `chunk_index`, `is_final`
 and `data`. Whoever receives chunks cannot trust that all come: a subscriber may begin in the middle, or a slow one may
@@ -26,7 +25,9 @@ if TYPE_CHECKING:
 
     Encode = Callable[[Any], bytes]
 
-CHUNK_BYTES = 16_384  # of one envelope; with base64 and all, its frame is 22 KiB
+CHUNK_BYTES = (
+    12_000  # of one envelope; with base64, a topic of 200 letters and all, its frame is within 16 KiB
+)
 HELD_BYTES = 268_435_456  # 256 MiB of chunks that one accumulator holds at most
 SEPARATOR = 2  # bytes between two items, at most, in a codec like JSON or msgpack
 

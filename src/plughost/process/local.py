@@ -31,6 +31,10 @@ from .guard import Guard
 from .launcher import READ_SIZE
 
 WIDE_PIPE = 1_048_576  # bytes; asked for when a frame does not fit the usual 64 KiB
+# Bytes, of the contract whose keys are urgent: what is in a pipe cannot be overtaken, and takes a millisecond to be
+# dealt with if it is 64 KiB and as many were read before.
+NARROW_PIPE = 16_384
+DUPLEX = "duplex"
 SIDEBAND = "sideband"  # the contract that has two pipes more
 # What the plugin reads, and what it writes.
 READ = (Channel.STDIN, Channel.CONTROL_OUT)
@@ -88,7 +92,7 @@ class LocalProcess:
 
     def write(self, data: bytes | memoryview, channel: Channel = Channel.STDIN) -> int:
         if len(data) > READ_SIZE:
-            self._widen(channel)
+            self.resize(channel, WIDE_PIPE)
         try:
             return os.write(self._fds[channel], data)
         except BlockingIOError:
@@ -165,11 +169,12 @@ class LocalProcess:
             os.close(self.exit_fd)
             self.exit_fd = None
 
-    def _widen(self, channel: Channel) -> None:
+    def resize(self, channel: Channel, size: int) -> None:
+        """Have the pipe of *channel* hold *size* bytes, where the system can."""
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             # Not allowed beyond the user's share: it only takes longer then. Or it is closed: whoever writes will see.
             with suppress(OSError, KeyError):
-                fcntl.fcntl(self._fds[channel], fcntl.F_SETPIPE_SZ, WIDE_PIPE)
+                fcntl.fcntl(self._fds[channel], fcntl.F_SETPIPE_SZ, size)
 
 
 class LocalLauncher:
@@ -222,7 +227,7 @@ class LocalLauncher:
         self._alive.add(pid)
         self._guard.tell_started(pid)
         limits.forbid_core_dumps(pid)
-        return LocalProcess(
+        process = LocalProcess(
             pid,
             program.words,
             fds,
@@ -231,6 +236,9 @@ class LocalLauncher:
             self,
             keep_survivors=binding.survivors == "allow",
         )
+        if binding.contract == DUPLEX:
+            process.resize(Channel.STDIN, NARROW_PIPE)
+        return process
 
     def diagnose(self, binding: Binding, error: Exception) -> str:
         if not isinstance(error, OSError):

@@ -41,13 +41,30 @@ def test_small_frames_leave_together_a_bounded_number_of_them(keys):
     assert [len(taken) for taken in drain(lanes)] == [keys + JOINED, JOINED, 1]
 
 
-@pytest.mark.parametrize(("size", "pieces"), [(0, [3]), (-1, [2, 1]), (-JOINED_BYTES // 2, [2, 1])])
-def test_frames_leave_together_until_they_are_long_enough(size, pieces):
+@pytest.mark.parametrize(
+    ("size", "pieces"),
+    [
+        (1, [3]),
+        (JOINED_BYTES // 3, [3]),
+        (JOINED_BYTES // 2, [2, 1]),
+        (JOINED_BYTES // 2 + 1, [1, 1, 1]),
+        (JOINED_BYTES, [1, 1, 1]),
+        (JOINED_BYTES + 1, [1, 1, 1]),
+    ],
+)
+def test_frames_leave_together_as_long_as_they_fit_and_alone_if_they_never_do(size, pieces):
     lanes = Lanes(Bounds())
-    frame = "x" * (JOINED_BYTES + size) if size else "x"
     for _ in range(3):
-        put(lanes, Lane.EVENT, frame)
+        put(lanes, Lane.EVENT, "x" * size)
     assert [len(taken) for taken in drain(lanes)] == pieces
+
+
+def test_a_frame_that_does_not_fit_beside_those_before_it_waits_for_its_turn():
+    lanes = Lanes(Bounds())
+    put(lanes, Lane.EVENT, "small")
+    put(lanes, Lane.EVENT, BIG)
+    put(lanes, Lane.KEY, "key")
+    assert drain(lanes) == [["key", "small"], [BIG]]
 
 
 def test_replies_leave_before_calls_and_events_and_those_in_the_order_of_arrival():

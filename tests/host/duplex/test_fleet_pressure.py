@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from plughost_sdk.duplex import CHUNK_BYTES
 
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
 from plughost.failures import FailureCode
@@ -43,6 +45,24 @@ def test_a_key_overtakes_the_events_and_calls_that_wait(both: Lab) -> None:
     ahead = order.index("plugin/handle_key")
     assert ahead < 8  # what fits the pipe, and the frame that was being written
     both.heard(50)
+
+
+@pytest.mark.skipif(
+    not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux lets a host say how much a pipe holds"
+)
+@pytest.mark.requirement("duplex:lane:keys-first")
+def test_a_key_waits_for_two_chunks_of_the_sdks_size_that_are_on_their_way(both: Lab) -> None:
+    both.plugin(caps=BUS, hears=("t" * 200,), write_s=60.0)
+    fleet = both.fleet()
+    pipe = both.pipe("reading")
+    both.call("block", {"pipe": str(pipe)})
+    for number in range(50):
+        both.run(fleet.publish, "t" * 200, b"%d " % number + bytes(CHUNK_BYTES - 3))
+    assert both.run(fleet["puppet"].key, "main", key("a"))
+    both.meet(pipe)
+    both.heard(50)
+    order = [each["method"] for each in both.call("told")["told"]]
+    assert order.index("plugin/handle_key") == 2  # one fills the pipe, and one could not be written whole
 
 
 @pytest.mark.requirement("duplex:lane:keys-first")

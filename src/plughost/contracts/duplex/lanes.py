@@ -19,7 +19,7 @@ from ..base import Word
 
 JOINED = 16  # frames that are written at once: what many calls at the same time gain from is gained by then
 SMALL_BYTES = 4_096  # of an answer: as many as may wait of these are not worth being counted
-JOINED_BYTES = 16_384  # of them; one that is longer goes alone, or last
+JOINED_BYTES = 16_384  # of them: as much as the plugin's pipe holds; one that is longer goes alone
 
 
 class Lane(Word):
@@ -132,25 +132,27 @@ class Lanes:
         taken = list(self.keys)
         self.keys = _NONE
         size, most = 0, len(taken) + JOINED
-        while size < JOINED_BYTES and len(taken) < most:
+        while len(taken) < most:
             if self.replies:
-                waiting = self._pop_reply()
+                first, pop = self.replies[0], self._pop_reply
             elif self.calls and (not self.events or self._first_call().number < self.events[0].number):
-                waiting = self.calls.pop(next(iter(self.calls)))
+                first, pop = self._first_call(), self._pop_call
             elif self.events:
-                waiting = self._pop_event()
+                first, pop = self.events[0], self._pop_event
             else:
                 break
-            size += len(waiting.frame)
-            taken.append(waiting)
+            size += len(first.frame)
+            if size > JOINED_BYTES and size > len(first.frame):  # it would not be alone
+                break
+            taken.append(pop())
         return taken
 
     def take_calls(self) -> tuple[bytes, list[bytes]]:
         """Like `take`, where nothing but calls waits. Returns their frames, joined, and what is shown of them."""
         taken = list(islice(self.calls.values(), JOINED))
         sizes = [len(waiting.frame) for waiting in taken]
-        if sum(sizes) > JOINED_BYTES:  # as many as are within it, and one more
-            taken = taken[: sum(end < JOINED_BYTES for end in accumulate(sizes)) + 1]
+        if sum(sizes) > JOINED_BYTES:  # as many as are within it, or one
+            taken = taken[: max(1, sum(end <= JOINED_BYTES for end in accumulate(sizes)))]
         if len(taken) == len(self.calls):
             self.calls.clear()
         else:
@@ -192,6 +194,9 @@ class Lanes:
 
     def _first_call(self) -> Waiting:
         return next(iter(self.calls.values()))
+
+    def _pop_call(self) -> Waiting:
+        return self.calls.pop(next(iter(self.calls)))
 
     def _pop_reply(self) -> Waiting:
         waiting = self.replies.popleft()

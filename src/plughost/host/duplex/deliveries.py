@@ -26,7 +26,7 @@ class SnapshotLimits:
     store: int = 268_435_456  # of the latest of all topics
     subscriptions: int = 4096  # as many topics as nobody writes by hand
     waiting: int = (
-        16_384  # deliveries: 256 MiB in chunks as the SDK cuts them; one further behind will not catch up
+        24_576  # deliveries: 256 MiB in chunks as the SDK cuts them; one further behind will not catch up
     )
     queue: int = (
         268_435_456  # of all that waits for one subscriber: as much as the store; the newest stays anyway
