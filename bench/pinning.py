@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 PINNED = "pinned"
 FREE = "free"
@@ -18,3 +20,17 @@ def settle() -> list[str]:
     if place == PINNED:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     return others
+
+
+@contextmanager
+def beside(pid: int) -> Iterator[None]:
+    """Put this thread and the process *pid* on one core, for as long as this lasts."""
+    ours, theirs = os.sched_getaffinity(0), os.sched_getaffinity(pid)
+    core = {max(ours & theirs)}
+    os.sched_setaffinity(pid, core)
+    os.sched_setaffinity(0, core)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, ours)
+        os.sched_setaffinity(pid, theirs)

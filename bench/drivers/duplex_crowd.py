@@ -2,9 +2,9 @@
 
     python -m bench.drivers.duplex_crowd WAY SIZE
 
-WAY is `asyncio`, `blocking`, or `hand`, which does nothing but tell. One plugin of a fleet of its own is called before
+WAY is `asyncio`, `blocking`, or `hand`, which knows no fleet. One plugin of a fleet of its own is called before
 the crowd comes and after it has gone, and one of the crowd while it is there: a machine that drifts is not to pass for
-a crowd that costs.
+a crowd that costs. They are called wherever the scheduler puts them, and with the caller on one core.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import asyncio
 import resource
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -20,7 +22,7 @@ from typing import Any
 import plughost
 from plughost import blocking
 
-from .. import echo, latency
+from .. import echo, latency, pinning
 from ..loop import Job, serve
 from ..stopwatch import Marks
 from . import footprint, listener, telling_by_hand
@@ -51,20 +53,23 @@ async def on_asyncio(size: int) -> Marks:
         told = [await _tell(fleet) for _ in range(TELLINGS)]
         await fleet.close()
         after = await _alone(host)
-    return _costs(bare, full, size) | _marks(size, started, [before, after], during, told)
+    return _costs(bare, full, size, started) | _calls([before, after], during) | _telling(size, told)
 
 
-async def _alone(host: plughost.Host) -> float:
+async def _alone(host: plughost.Host) -> Marks:
     async with await host.fleet(listener.bind("alone")) as fleet:
         await fleet["alone"].start()
         return await _latency(fleet["alone"])
 
 
-async def _latency(plugin: plughost.AsyncDuplexPlugin) -> float:
+async def _latency(plugin: plughost.AsyncDuplexPlugin) -> Marks:
     async def call() -> bytes:
         return await plugin.invoke(listener.ACTION, echo.PAYLOAD)
 
-    return (await latency.measure_awaited(call, echo.check, CALLS))["p50_us"]
+    free = await latency.measure_awaited(call, echo.check, CALLS)
+    with pinning.beside(plugin.status.pid or 0):
+        pinned = await latency.measure_awaited(call, echo.check, CALLS)
+    return {pinning.FREE: free["p50_us"], pinning.PINNED: pinned["p50_us"]}
 
 
 async def _tell(fleet: plughost.AsyncFleet) -> float:
@@ -103,20 +108,26 @@ def on_blocking(size: int) -> Marks:
         told = [_tell_blocking(fleet) for _ in range(TELLINGS)]
         fleet.close()
         after = _blocking_alone(host)
-    return _costs(bare, full, size) | _marks(size, started, [before, after], during, told)
+    return _costs(bare, full, size, started) | _calls([before, after], during) | _telling(size, told)
 
 
-def _blocking_alone(host: blocking.Host) -> float:
+def _blocking_alone(host: blocking.Host) -> Marks:
     with host.fleet(listener.bind("alone")) as fleet:
         fleet["alone"].start()
         return _blocking_latency(fleet["alone"])
 
 
-def _blocking_latency(plugin: plughost.BlockingDuplexPlugin) -> float:
-    def call() -> bytes:
-        return plugin.invoke(listener.ACTION, echo.PAYLOAD)
+def _blocking_latency(plugin: plughost.BlockingDuplexPlugin) -> Marks:
+    call = partial(plugin.invoke, listener.ACTION, echo.PAYLOAD)
+    return _both(call, plugin.status.pid or 0)
 
-    return latency.measure(call, echo.check, CALLS)["p50_us"]
+
+def _both(call: Callable[[], object], pid: int) -> Marks:
+    """Return how long *call* takes to the process *pid*, wherever that is, and on the caller's core."""
+    free = latency.measure(call, echo.check, CALLS)
+    with pinning.beside(pid):
+        pinned = latency.measure(call, echo.check, CALLS)
+    return {pinning.FREE: free["p50_us"], pinning.PINNED: pinned["p50_us"]}
 
 
 def _tell_blocking(fleet: plughost.BlockingFleet) -> float:
@@ -139,30 +150,44 @@ def _tell_blocking(fleet: plughost.BlockingFleet) -> float:
 
 
 def by_hand(size: int) -> Marks:
-    """Do the telling alone, without a host."""
+    """Call and tell without a host."""
+    before = _alone_by_hand()
     with telling_by_hand.Crowd(listener.names(size)) as crowd:
+        wait_until_idle(*(crowd.pid(number) for number in range(size)))
+        during = _called_by_hand(crowd, size // 2)
         told = [crowd.tell(listener.FAN, NEWS) for _ in range(TELLINGS)]
-    return _telling(size, told)
+    return _calls([before, _alone_by_hand()], during) | _telling(size, told)
 
 
-def _costs(bare: Footprint, full: Footprint, size: int) -> Marks:
+def _alone_by_hand() -> Marks:
+    with telling_by_hand.Crowd(["alone"]) as crowd:
+        return _called_by_hand(crowd, 0)
+
+
+def _called_by_hand(crowd: telling_by_hand.Crowd, number: int) -> Marks:
+    return _both(partial(crowd.call, number, listener.ACTION, echo.PAYLOAD), crowd.pid(number))
+
+
+def _costs(bare: Footprint, full: Footprint, size: int, started_s: float) -> Marks:
     return {
         "threads": full.threads,
         "descriptors": (full.descriptors - bare.descriptors) / size,
         "private_kib": (full.private_kib - bare.private_kib) / size,
         "resident_kib": (full.resident_kib - bare.resident_kib) / size,
-    }
-
-
-def _marks(size: int, started_s: float, alone: list[float], during: float, told: list[float]) -> Marks:
-    one = median(alone)
-    return {
         "start_ms": started_s * 1000 / size,
-        "call_with_one": one,
-        "call_with_all": during,
-        "slowdown": during / one,
-        **_telling(size, told),
     }
+
+
+def _calls(alone: list[Marks], during: Marks) -> Marks:
+    marks: Marks = {}
+    for place in pinning.PLACES:
+        one = median(each[place] for each in alone)
+        marks |= {
+            f"one_{place}": one,
+            f"all_{place}": during[place],
+            f"slowdown_{place}": during[place] / one,
+        }
+    return marks
 
 
 def _telling(size: int, told_s: list[float]) -> Marks:

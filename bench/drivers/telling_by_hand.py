@@ -55,6 +55,23 @@ class Crowd:
         self._exchange(_frame({"jsonrpc": "2.0", "method": "plugin/handle_event", "params": params}))
         return perf_counter() - began
 
+    def pid(self, number: int) -> int:
+        """Return the process id of one of them."""
+        return self._processes[number].pid
+
+    def call(self, number: int, action: str, payload: bytes) -> bytes:
+        """Invoke *action* of one of them, and return what that returns."""
+        params = {"action": action, "payload": base64.b64encode(payload).decode(), "timeout_ms": 0}
+        stdin = self._processes[number].stdin
+        assert stdin is not None
+        os.write(
+            stdin.fileno(),
+            _frame({"jsonrpc": "2.0", "id": 2, "method": "host/action/invoke", "params": params}),
+        )
+        ((descriptor, _),) = self._poll.poll()
+        _, _, body = os.read(descriptor, PIECE).partition(b"\r\n\r\n")
+        return base64.b64decode(json.loads(body)["result"]["payload"])
+
     def _exchange(self, frame: bytes) -> None:
         for each in self._processes:
             assert each.stdin is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 from ..contender import Contender
+from ..pinning import PINNED, PLACES
 from ..samples import Source
 from ..section import Base, Row, Section
 from ..target import Kind, Target
@@ -28,11 +29,16 @@ def idle_plugins(size: int) -> Section:
         key=KEY,
         title=f"{size} idle plugins in one fleet",
         unit="",
-        contenders=tuple(_contender(host, size) for host in HOSTS),
-        rows=tuple(row for host in HOSTS for row in _costs(host, size)),
+        contenders=tuple(_contender(way, size) for way in WAYS),
+        rows=(
+            *(row for host in HOSTS for row in (*_costs(host), *_calls(host, size))),
+            *_calls("hand", size),
+        ),
         notes=(
             f"Plugins in Perl, introduced and asleep. At most {ROUNDS} rounds.",
             "The calls are to one of them, and to one in a fleet of its own before they come and after they have gone.",
+            "On one core, what hundreds more cost is seen. Not pinned, the scheduler decides, which it does otherwise",
+            "where hundreds of processes are: by hand, without any host, that is seen alone.",
             "The blocking host's second thread is its keeper, which hears plugins that talk while nobody waits.",
         ),
     )
@@ -67,23 +73,33 @@ def _contender(way: str, size: int) -> Contender:
     )
 
 
-def _costs(host: str, size: int) -> list[Row]:
-    slowdown = Target(Kind.AMOUNT, SLOWDOWN, "× in the median round", of_median=True)
+def _costs(host: str) -> list[Row]:
     threads = Target(Kind.AMOUNT, HOSTS[host], "thread" + "s" * (HOSTS[host] > 1))
-
-    def fact(label: str, measure: str, target: Target | None = None) -> Row:
-        return Row(f"{host}: {label}", _crowd(host, measure), target, ours=True, bases=())
-
     return [
-        fact("threads of the host", "threads", threads),
-        fact("memory per plugin, private, KiB", "private_kib", Target(Kind.AMOUNT, MEMORY_KIB, "KiB")),
-        fact("memory per plugin, resident, KiB", "resident_kib"),
-        fact("descriptors per plugin", "descriptors"),
-        fact("start and init per plugin, ms", "start_ms"),
-        fact("call with one plugin, p50, µs", "call_with_one"),
-        fact(f"call with {size} plugins, p50, µs", "call_with_all"),
-        fact("second over first, within a round", "slowdown", slowdown),
+        _fact(host, "threads of the host", "threads", threads),
+        _fact(host, "memory per plugin, private, KiB", "private_kib", Target(Kind.AMOUNT, MEMORY_KIB, "KiB")),
+        _fact(host, "memory per plugin, resident, KiB", "resident_kib"),
+        _fact(host, "descriptors per plugin", "descriptors"),
+        _fact(host, "start and init per plugin, ms", "start_ms"),
     ]
+
+
+def _calls(way: str, size: int) -> list[Row]:
+    judged = Target(Kind.AMOUNT, SLOWDOWN, "× in the median round", of_median=True)
+    rows: list[Row] = []
+    for place, where in PLACES.items():
+        target = judged if place == PINNED and way in HOSTS else None
+        rows += [
+            _fact(way, f"call with one plugin, {where}, p50, µs", f"one_{place}"),
+            _fact(way, f"call with {size}, {where}, p50, µs", f"all_{place}"),
+            _fact(way, f"second over first, {where}", f"slowdown_{place}", target),
+        ]
+    return rows
+
+
+def _fact(way: str, label: str, measure: str, target: Target | None = None) -> Row:
+    who = way if way in HOSTS else WAYS[way]
+    return Row(f"{who}: {label}", _crowd(way, measure), target, ours=way in HOSTS, bases=())
 
 
 def _crowd(way: str, measure: str) -> Source:
