@@ -25,15 +25,11 @@ from .member import Member
 from .options import FleetPlan
 from .status import Status
 from .ticket import NO_RESULT, Ticket
+from .waiter import Heard, Waiter, Waiters
 
 
 def _nothing() -> None:
     """Whoever waits for the end of a plugin hears of it otherwise."""
-
-
-def _wake(ticket: Ticket) -> None:
-    if not ticket.waiter.done():  # whoever waits may have been cancelled, and not know it yet
-        ticket.waiter.set_result(None)
 
 
 class _LoopGround:
@@ -41,15 +37,32 @@ class _LoopGround:
 
     def __init__(self, driver: AsyncioDriver, clock: Callable[[], float]) -> None:
         self.tick: Callable[[float], None] = nothing_is_due
+        self.waiters = Waiters(driver.loop)
         self._driver = driver
         self._clock = clock
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._to_say: set[Link] = set()  # calls that are made at the same time are written at once
 
+    # The watcher that links see
+
     @property
     def watcher(self) -> Watcher:
-        return self._driver
+        return self
+
+    def watch(self, fd: int, on_ready: Callable[[], None]) -> None:
+        self._driver.watch(fd, Heard(self.waiters, on_ready))
+
+    def watch_writable(self, fd: int, on_ready: Callable[[], None]) -> None:
+        self._driver.watch_writable(fd, on_ready)
+
+    def unwatch(self, fd: int) -> None:
+        self._driver.unwatch(fd)
+
+    def unwatch_writable(self, fd: int) -> None:
+        self._driver.unwatch_writable(fd)
+
+    # The ground that the fleet sees
 
     def adopt(self, link: Link, attend: Callable[[], None]) -> None:
         self._driver.adopt(link, _nothing, attend)
@@ -106,6 +119,7 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
     ) -> None:
         self._host = host  # it ends its processes when nobody holds it any more: whoever holds us does
         self._ground = _LoopGround(driver, engine.clock)
+        self._end = self._ground.waiters.end
         self._driver = driver
         self._loop = driver.loop
         self._engine = engine
@@ -204,7 +218,7 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
         if self._engine.owner != getpid() or asyncio.get_running_loop() is not loop:
             self._check_ours()
             raise LocalProtocolError("this host belongs to another event loop")
-        return Ticket(ask, _wake, by_result=True, waiter=loop.create_future())
+        return Ticket(ask, self._end, by_result=True, waiter=Waiter(loop))
 
 
 class AsyncDuplexPlugin(PluginHandle):
