@@ -20,6 +20,7 @@ import plughost
 from plughost import blocking
 from plughost.errors import Unsupported
 from plughost.manifest.binding import Binding, Environment, Limits, parse
+from plughost.manifest.envelope_binding import WORKER
 from plughost.process import command, environment, limits
 from plughost.process.local import LocalLauncher
 
@@ -283,29 +284,53 @@ print(ours, sys.gettrace(), warned, (lambda: 0).__code__.co_filename, file=sys.s
     assert f"['sys'] None [] {tmp_path}/p.py" in _stderr_of(tmp_path, program)
 
 
-def test_a_plugins_file_is_run_as_it_is_kept_compiled(tmp_path: Path) -> None:
-    shown = _stderr_of(tmp_path, "import sys\nsys.exit('from the source')\n")
-    kept = Path(importlib.util.cache_from_source(str(tmp_path / "p.py")))
-    code = compile("import sys; sys.exit('kept in ' + sys._getframe().f_code.co_filename)", "moved", "exec")
-    assert "from the source" in shown
+def _keep(source: Path, code: str) -> None:
+    """Have Python keep *code* for *source*, as if it were what *source* says."""
+    kept = Path(importlib.util.cache_from_source(str(source)))
     kept.parent.mkdir()
-    kept.write_bytes(_header(tmp_path / "p.py") + marshal.dumps(code))
-    assert f"kept in {tmp_path}/p.py" in _run(tmp_path)
+    kept.write_bytes(_header(source) + marshal.dumps(compile(code, "moved", "exec")))
+
+
+def test_a_plugins_file_is_run_as_it_is_now_whatever_is_kept_of_it(tmp_path: Path) -> None:
+    source = tmp_path / "p.py"
+    source.write_text("import sys\nsys.exit('from the source')\n")
+    _keep(source, "import sys; sys.exit('kept')")
+    assert "from the source" in _run(tmp_path)
+
+
+def test_only_our_own_worker_is_run_as_it_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text("")
+    plugin = Binding("p", "execute", ("python", "p.py"), tmp_path, tmp_path)
+    worker = Binding("p", "envelope", ("python", WORKER, "p"), tmp_path, tmp_path)
+    modes = [command.resolve(each, os.defpath).words[4] for each in (plugin, worker)]
+    assert modes == ["run", "own"]
+
+
+def _run_own(source: Path) -> str:
+    words = [sys.executable, "-I", command.loader(), "-", "own", str(source)]
+    return subprocess.run(words, capture_output=True, text=True).stderr
+
+
+def test_our_own_is_run_as_it_is_kept(tmp_path: Path) -> None:
+    source = tmp_path / "p.py"
+    source.write_text("import sys\nsys.exit('from the source')\n")
+    assert "from the source" in _run_own(source)
+    _keep(source, "import sys; sys.exit('kept in ' + sys._getframe().f_code.co_filename)")
+    assert f"kept in {source}" in _run_own(source)
 
 
 @pytest.mark.parametrize("damage", ["magic", "flags", "time", "size", "header", "code", "kind"])
-def test_a_plugins_file_is_compiled_where_what_is_kept_of_it_cannot_be_used(
-    tmp_path: Path, damage: str
-) -> None:
-    (tmp_path / "p.py").write_text("import sys\nsys.exit('from the source')\n")
-    kept = Path(importlib.util.cache_from_source(str(tmp_path / "p.py")))
-    kept.parent.mkdir()
-    data = _header(tmp_path / "p.py") + marshal.dumps(compile("import sys; sys.exit('kept')", "p", "exec"))
+def test_our_own_is_compiled_where_what_is_kept_of_it_cannot_be_used(tmp_path: Path, damage: str) -> None:
+    source = tmp_path / "p.py"
+    source.write_text("import sys\nsys.exit('from the source')\n")
+    _keep(source, "import sys; sys.exit('kept')")
+    kept = Path(importlib.util.cache_from_source(str(source)))
+    data = kept.read_bytes()
     at = {"magic": 0, "flags": 4, "time": 8, "size": 12}.get(damage, -1)
     if at >= 0:
         data = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
     kept.write_bytes({"header": data[:15], "code": data[:-1], "kind": data[:16] + b"N"}.get(damage, data))
-    assert "from the source" in _run(tmp_path)
+    assert "from the source" in _run_own(source)
 
 
 def _header(source: Path) -> bytes:

@@ -119,9 +119,9 @@ def test_pieces_settle_and_do_not_swing() -> None:
 
 def test_before_a_deadline_is_believed_one_piece_is_read_and_no_more() -> None:
     bench = Bench()
-    for cost, size in [(0.0, READ_SIZE), (1.0, LEAST_READ)]:
+    for cost in (0.0, 1.0):  # of one that is read in large pieces, and in small ones
         bench.session.cost = cost
         bench.turns(20)
         bench.process.asked.clear()
         bench.link.on_tick(bench.session.now)
-        assert bench.process.asked == [size]
+        assert bench.process.asked == [READ_SIZE]

@@ -155,7 +155,10 @@ class Conversation:
             waiting = [each for each in queue if each[1].get("method") == ACTION]
             if not waiting:
                 continue
-            queue.remove(waiting[at])
+            try:
+                queue.remove(waiting[at])
+            except ValueError:  # a signal handler that came just now has served it
+                return True
             self._queued -= waiting[at][0]
             message = waiting[at][1]
             if self._depth >= DEEPEST:

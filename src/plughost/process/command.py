@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..errors import Unsupported
 from ..manifest.binding import Binding
+from ..manifest.envelope_binding import WORKER
 from . import limits
 
 SOURCE = Path(__file__).with_name("loader.py")
@@ -50,7 +51,8 @@ def _python(binding: Binding, rest: list[str], wanted: dict[str, int]) -> Progra
         return Program(tuple(words), sys.executable)
     script = str(binding.directory / rest[0])
     _check_file(script)
-    words = [*isolated, loader(), limits.spell(wanted), "run", script, *rest[1:]]
+    mode = "own" if script == WORKER else "run"
+    words = [*isolated, loader(), limits.spell(wanted), mode, script, *rest[1:]]
     return Program(tuple(words), script)
 
 

@@ -189,14 +189,17 @@ class Link:
     def _catch_up(self) -> None:
         """Hear what came and see what happened before a deadline is believed: it may be us who are late.
 
-        No more than at any other time: one that says so much that it has to wait does not keep the others waiting.
+        No more than a pipe holds: one that says so much that it has to wait does not keep the others waiting.
         """
         self.on_exit()
         if self.finished:
             return
         if Channel.CONTROL_IN in self._open:
             self._on_control()
-        self._read(_STDOUT, self._appetite)
+        self._read(_STDOUT)
+        if self._beside:
+            self._flush_beside()
+        self._flush()  # it may have read meanwhile
 
     def end(self, rung: Rung) -> None:
         """Bring the process down, beginning at *rung*, whatever the session thinks."""
@@ -261,7 +264,7 @@ class Link:
 
     def say_rest(self, rest: memoryview) -> None:
         """Write *rest* when that is possible; the session is told when it is done."""
-        self._pending = rest
+        self._pending = memoryview(bytes(self._pending) + rest) if self._pending else rest
         self._flush()
         self.pump()
 
@@ -270,8 +273,9 @@ class Link:
         while said := self.session.data_to_send():
             for channel, data in said:
                 if channel is _STDIN:
-                    self._pending = memoryview(bytes(self._pending) + data if self._pending else data)
-                    self._flush()
+                    is_first = not self._pending
+                    self._pending = memoryview(data if is_first else bytes(self._pending) + data)
+                    self._flush(is_first=is_first)
                 else:
                     self._beside = memoryview(bytes(self._beside) + data)
                     self._flush_beside()
@@ -359,7 +363,8 @@ class Link:
         if not self._beside and not self._pending:
             self.session.receive_sent()
 
-    def _flush(self) -> None:
+    def _flush(self, *, is_first: bool = False) -> None:
+        """Write what is pending, as far as that goes. The time to write it begins when that is tried *first*."""
         if not self._pending or self._beside:
             return
         if self.process.fileno(_STDIN) < 0:  # it is being brought down: nobody will read this
@@ -377,7 +382,7 @@ class Link:
             return
         if written < len(self._pending):
             self._pending = self._pending[written:]
-            if written:
+            if written or is_first:
                 self.session.note_time(self._clock())
                 self.session.receive_progress()
             if not self._writing:

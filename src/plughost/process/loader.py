@@ -1,12 +1,13 @@
 """Runs a plugin's file, or becomes its program, under limits that are set first. Started by path, never imported.
 
     python -I loader.py LIMITS run  FILE [ARGS…]     run the Python file in this process
+    python -I loader.py LIMITS own  FILE [ARGS…]     the same, of a file that we bring along
     python -I loader.py LIMITS exec PROGRAM [ARGS…]  become the program
 
-It imports nothing that costs time. What Python keeps compiled of FILE counts, as with an import; nothing is kept
-anew. Under -I neither the working directory nor the environment can add to the import path; the plugin's own
-directory is added behind the standard library, so that nothing in it can stand in for a module of the library, by
-accident or on purpose.
+It imports nothing that costs time. A plugin's file is compiled as it is now, as Python does with a program; of our own
+what Python keeps compiled counts, as with an import. Under -I neither the working directory nor the environment can add
+to the import path; the plugin's own directory is added behind the standard library, so that nothing in it can stand in
+for a module of the library, by accident or on purpose.
 """
 
 import os
@@ -24,7 +25,7 @@ def main() -> None:
         _become(target, [target, *arguments])
     sys.argv = [target, *arguments]
     _add_path(os.path.dirname(os.path.abspath(target)))
-    code = _kept(target)
+    code = _kept(target) if mode == "own" else None
     if code is None:
         with open(target, "rb") as file:
             code = _code_of(file.read(), target)
@@ -52,8 +53,8 @@ def main() -> None:
 def _kept(path: str):  # type: ignore[no-untyped-def]
     """Return the code that Python keeps of *path*, if there is any and it is of the file as it is now.
 
-    That is rare with plugins, and usual with what we bring along. What is checked, is told in
-    `plughost_sdk.envelope_worker`.
+    What is checked, is told in `plughost_sdk.envelope_worker`. For a plugin it would not do: one that was changed
+    within a second, or whose files all have the same time, would be run as it was.
     """
     from _frozen_importlib_external import MAGIC_NUMBER
     from _imp import _fix_co_filename  # type: ignore[attr-defined]

@@ -6,13 +6,18 @@ import asyncio
 import json
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import plughost
+from plughost import blocking
+from plughost.contracts.duplex.keys import KeyCode, KeyEvent
+from plughost.errors import LocalProtocolError
 from plughost.failures import FailureCode, PluginFailure
+from plughost.process.wire_log import WireLog
 from tests.host.duplex.fleet_lab import EVERY, QUICK, Lab
 
 pytestmark = pytest.mark.thin(EVERY, "duplex fleets")
@@ -143,3 +148,81 @@ async def test_a_watcher_who_comes_while_calls_are_in_flight_costs_none_of_them(
         assert [each["echo"]["n"] for each in came] == list(range(MANY))
         event = await anext(stream)
         assert event.plugin == "one"
+
+
+class Clock:
+    """The real time, and what it is put forward by."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+@pytest.mark.parametrize("watcher", [None, watch], ids=["short", "long"])
+async def test_an_application_that_keeps_the_loop_busy_after_its_calls_costs_none_of_them(
+    lab: Lab, watcher: Any
+) -> None:
+    lab.plugin("one", write_s=60.0)
+    clock = Clock()
+    async with plughost.Host(on_event=watcher, clock=clock) as host:
+        one = (await host.fleet(lab.root))["one"]
+        pipe = lab.pipe("reading")
+        await one.call("do/block", {"pipe": str(pipe)})
+        calls = [
+            asyncio.ensure_future(one.call("do/echo", {"x": "y" * 2000}, timeout=999)) for _ in range(MANY)
+        ]
+        await asyncio.sleep(0)  # they are made, and will be written in the next turn
+        clock.ahead += 100.0
+        for _ in range(5):  # turns, in which as much is written as the pipe holds
+            await asyncio.sleep(0)
+        link = one._member.link
+        assert link is not None
+        assert (link.next_deadline() or 0.0) > clock()
+        os.close(await asyncio.to_thread(os.open, pipe, os.O_RDONLY))  # now it reads
+        await asyncio.gather(*calls)
+        assert one.status.starts == 1
+
+
+async def test_a_call_that_cannot_be_made_leaves_no_trace_among_the_frames(plugins: Path) -> None:
+    async with plughost.Host() as host:
+        one = (await host.fleet(plugins))["one"]
+        await one.start()
+        first = asyncio.ensure_future(one.call("do/echo", {}))
+        await asyncio.sleep(0)
+        assert one.key("main", KeyEvent(KeyCode("enter")))
+        with pytest.raises(LocalProtocolError):
+            await one.call("do/echo", {"x": float("nan")})
+        await first
+        with pytest.raises(PluginFailure) as caught:
+            await one.call("do/exit", {"code": 3})
+    assert all(each.size for each in caught.value.autopsy.frames)
+
+
+class Handler:
+    """A signal's handler that comes when a call is noted and not yet written, and tells a plugin of a long key."""
+
+    def __init__(self, plugin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._plugin = plugin
+        self._note_call = WireLog.note_call
+        self._monkeypatch = monkeypatch
+        monkeypatch.setattr(WireLog, "note_call", lambda log, frame: self._noted(log, frame))
+
+    def _noted(self, log: WireLog, frame: bytes) -> None:
+        self._note_call(log, frame)
+        self._monkeypatch.setattr(WireLog, "note_call", self._note_call)
+        assert self._plugin.key("s" * 3_000_000, KeyEvent(KeyCode("enter")))
+
+
+def test_a_signal_handler_in_the_middle_of_a_call_tears_no_frame(
+    plugins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with blocking.Host() as host:
+        one = host.fleet(plugins)["one"]
+        one.start()
+        one.call("do/echo", {})
+        Handler(one, monkeypatch)
+        assert one.call("do/echo", {"n": 1})["echo"]["n"] == 1
+        told = one.call("do/told", {})["told"]
+        assert [each["method"] for each in told] == ["plugin/handle_key"]

@@ -49,7 +49,7 @@ class DuplexSession(Conversation[State, Said]):
 
     __slots__ = (
         "_asked", "_ending", "_frames", "_head", "_init_id", "_init_until", "_shutdown_id",
-        "_terms", "_unsent", "_until", "at_rest", "calls", "fault", "ignored", "introduction", "lanes", "news",
+        "_terms", "_until", "at_rest", "calls", "fault", "ignored", "introduction", "lanes", "news", "unsent",
     )  # fmt: skip
 
     def __init__(self, terms: Terms, now: float) -> None:
@@ -68,7 +68,7 @@ class DuplexSession(Conversation[State, Said]):
         self._init_until: float | None = None
         self._until: float | None = None  # for what was handed out to be written, or shutdown to be answered
         self.at_rest = False  # see `come_to_rest`
-        self._unsent = False
+        self.unsent = False  # something was handed out and is not written yet
         self._ending = False
         self._head = b""
 
@@ -116,7 +116,7 @@ class DuplexSession(Conversation[State, Said]):
 
         The plugin runs, everything it wrote was heard, and nothing but calls waits to be written to it.
         """
-        self.at_rest = self.is_listening and not (self._unsent or self.lanes.has_more_than_calls)
+        self.at_rest = self.is_listening and not (self.unsent or self.lanes.has_more_than_calls)
         return self.at_rest
 
     def call_at_once(self, method: str, params: Any, timeout_s: float | None, now: float) -> bytes:
@@ -138,7 +138,7 @@ class DuplexSession(Conversation[State, Said]):
     def postpone(self) -> None:
         """What was to be written now cannot be written whole: `receive_sent` will tell when it is."""
         self.at_rest = False
-        self._unsent = True
+        self.unsent = True
         if self._terms.write_s is not None:
             self._until = self._now + self._terms.write_s
 
@@ -278,11 +278,11 @@ class DuplexSession(Conversation[State, Said]):
             self._want_end(Rung.CLOSE_STDIN)
 
     def receive_progress(self) -> None:
-        if self._unsent and self._until is not None and self.state is State.RUNNING:
+        if self.unsent and self._until is not None and self.state is State.RUNNING:
             self._until = self._now + (self._terms.write_s or 0.0)
 
     def receive_sent(self) -> None:
-        self._unsent = False
+        self.unsent = False
         if self.state is not State.SHUTTING_DOWN:
             self._until = None
 
@@ -290,12 +290,12 @@ class DuplexSession(Conversation[State, Said]):
 
     def data_to_send(self) -> list[tuple[Channel, bytes]]:
         """Return what is to be written now: one piece, and none before the last one was (`receive_sent`)."""
-        if not self.lanes or self._unsent or self._ending or self.state not in _TALKING:
+        if not self.lanes or self.unsent or self._ending or self.state not in _TALKING:
             return _NOTHING
         taken = self.lanes.take(all_lanes=self.introduction is not None)
         if not taken:
             return _NOTHING
-        self._unsent, self.at_rest = True, False
+        self.unsent, self.at_rest = True, False
         if self._terms.write_s is not None and self.state is _RUNNING:  # else other deadlines run
             self._until = self._now + self._terms.write_s
         for waiting in taken:
@@ -328,7 +328,7 @@ class DuplexSession(Conversation[State, Said]):
     @property
     def has_to_say(self) -> bool:
         """Whether `data_to_send` would return something."""
-        if not self.lanes or self._unsent or self._ending or self.state not in _TALKING:
+        if not self.lanes or self.unsent or self._ending or self.state not in _TALKING:
             return False
         return self.introduction is not None or bool(self.lanes.replies)
 

@@ -71,14 +71,8 @@ class Shortcut:
         calls[call_id] = ticket
         self._alone = ticket if ticket.by_result and len(body) <= SHORT_FRAME else None
         link.wire.note_call(body)
-        try:
-            written = link.process.write(frame)
-        except OSError:
-            written = 0
-        if written < len(frame):
-            self._postpone(link, memoryview(frame)[written:])
-            self._ground.expect(link)
-        elif left is not None:
+        is_written = self._write(link, frame)
+        if left is not None or not is_written:
             self._ground.expect(link)
         return True
 
@@ -91,25 +85,36 @@ class Shortcut:
         while lanes.calls and session.at_rest:
             frames, shown = lanes.take_calls()
             link.wire.note_all("out", shown)
-            try:
-                written = link.process.write(frames)
-            except OSError:
-                written = 0
-            if written < len(frames):
-                self._postpone(link, memoryview(frames)[written:])
+            self._write(link, frames)
         return True
 
-    @staticmethod
-    def _postpone(link: DuplexLink, rest: memoryview) -> None:
-        """Write *rest* when there is room. An error of writing is found again then, and dealt with."""
-        link.conversation.postpone()
-        link.say_rest(rest)
+    def _write(self, link: DuplexLink, frames: bytes) -> bool:
+        """Write *frames*, the rest when there is room. Returns whether that is done."""
+        session, written = link.conversation, 0
+        # What a signal's handler has to say from here on waits. What it has said just now may not be written whole.
+        is_writing, session.unsent = session.unsent, True
+        if not is_writing:
+            try:
+                written = link.process.write(frames)
+            except OSError:  # it is found again, and dealt with, when the rest is written
+                written = 0
+            finally:
+                session.unsent = False
+        if written < len(frames):
+            session.note_time(self._clock())
+            session.postpone()
+            link.say_rest(memoryview(frames)[written:])
+            return False
+        if not session.at_rest:  # something was said meanwhile
+            self._ground.say_soon(link)
+        return True
 
     def _comes_to_rest(self, link: DuplexLink) -> bool:
         """Look whether a call may go by the short way. Where even short frames may be too long, none does."""
         member = self._member
         if member.lifecycle.state is not State.RUNNING or member.binding.limits.frame_bytes < SHORT_FRAME:
             return False
+        self._alone = None  # what is under way is not alone any more, or was not noted as a pair
         return member.is_at_ease and link.conversation.come_to_rest()
 
     def hear(self, link: DuplexLink, data: bytes) -> int:
