@@ -6,7 +6,7 @@ dealt with on the way. If several threads call, one leads and the others sleep; 
 when it is done. Plugins live on while nobody calls: then a keeper, a thread of its own, leads. It steps back at once
 when somebody calls, and stays away for a moment afterwards, so that a row of calls is not slowed down by it.
 
-Everything is done under one lock, which is given up only to wait.
+Everything is done under one lock, which is given up only to wait; see `turn` for how others get it then.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..errors import HostClosed
 from ..process.link import Link, Watcher
 from .deferral import Deferral
 from .ground import nothing_is_due
+from .turn import Turn
 
 FOR_EVER = float("inf")
 MOMENT_S = 0.01  # deadlines are not looked at before nothing has happened for so long: no limit is as short
@@ -117,6 +118,7 @@ class Crowd:
 
     def __init__(self, clock: Callable[[], float], over: Callable[[], bool]) -> None:
         self.guard = threading.RLock()
+        self.turn = Turn(self.guard)  # how everybody takes it but who leads
         # Whether this very thread is at work already, and calls us from there: from a callback, or a signal handler.
         self.is_working_here: Callable[[], bool] = self.guard._is_owned  # type: ignore[attr-defined]  # as Condition does
         self.tick: Callable[[float], None] = nothing_is_due
@@ -198,7 +200,7 @@ class Crowd:
             self._ring()
 
     def post(self, work: Callable[[], None]) -> None:
-        with self.guard:  # or the bell might be taken away under our hands
+        with self.turn:  # or the bell might be taken away under our hands
             self._posted.append(work)
             self._ring()
 
@@ -206,7 +208,7 @@ class Crowd:
 
     def keep(self) -> None:
         """Begin to look after the plugins while nobody calls."""
-        with self.guard:
+        with self.turn:
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._keep, name="plughost-keeper", daemon=True)
                 self._keeper.start()
@@ -267,7 +269,7 @@ class Crowd:
 
     def end(self) -> None:
         """Let go of everything. No link may be left."""
-        with self.guard:
+        with self.turn:
             self._ended = True
             self._ring()
             self._keeper_may_look.notify_all()
@@ -286,6 +288,7 @@ class Crowd:
         try:
             condition.wait(SIGNAL_S)
         finally:
+            self.turn.has_come(condition)
             del self._followers[condition]
 
     def _keep(self) -> None:
@@ -328,6 +331,7 @@ class Crowd:
         guard.release()
         try:
             found = poll(0.0 if self._posted else pause)
+            self.turn.make_way()
         finally:
             guard.acquire()
             self._polling = False
@@ -345,6 +349,7 @@ class Crowd:
         if self._followers:
             for condition, (goal, signal) in self._followers.items():
                 if goal.is_over or signal.is_pending:
+                    self.turn.expect(condition)
                     condition.notify()
 
     def _look_at_changed(self) -> None:
