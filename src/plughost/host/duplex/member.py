@@ -27,13 +27,14 @@ from ...contracts.duplex.states import State as Conversing
 from ...errors import HostClosed, LocalProtocolError
 from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.duplex_binding import DuplexBinding
-from ...messages.jsonrpc import ErrorResponse, Response
+from ...messages.jsonrpc import ErrorResponse, Reason, Response
 from ...supervision.lifecycle import Lifecycle
 from ...supervision.states import Action, Actions, BeginShutdown, Refuse, RefuseReason, Spawn, State
 from ..engine import BoundLink, Engine
 from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
 from ..ground import Ground
 from . import attention, refusals, restarts, status
+from .patience import Patience
 from .shortcut import Shortcut
 from .status import Status
 from .surroundings import Surroundings
@@ -43,8 +44,6 @@ DuplexLink = BoundLink[DuplexSession]
 
 RENDER = "plugin/render"
 RUNNING, CONVERSING = State.RUNNING, Conversing.RUNNING  # found in a fraction of the time, with every call
-ROUNDING_S = 0.001  # of clocks and timers
-MISSES_TO_FAIL = 3  # calls in a row that a plugin did not answer: it is not slow, it hangs
 
 
 class Member:
@@ -65,7 +64,7 @@ class Member:
         self.lifecycle = Lifecycle(restarts.policy(binding), engine.clock())
         self.link: DuplexLink | None = None
         self.last_failure: PluginFailure | None = None
-        self.wedged = False
+        self.patience = Patience()
         self.has_events = False  # something may wait to be told to it
         self.starts = 0
         self.denied = 0
@@ -81,7 +80,6 @@ class Member:
         self._leaving: list[Ticket] = []  # want it gone
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
         self._keys: list[Parcel] = []
-        self._missed = 0
         self.touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self._attending = False
         self._shown = self.lifecycle.state
@@ -171,7 +169,7 @@ class Member:
     @property
     def is_at_ease(self) -> bool:
         """Whether an answer is no more than an answer: nothing waits for it, and nothing is amiss."""
-        return not (self.has_events or self._attending or self.wedged or self._missed)
+        return not (self.has_events or self._attending or self.patience.is_strained)
 
     def lose(self, lane: Lane) -> None:
         """Count a key or an event that no process will be told of."""
@@ -377,7 +375,7 @@ class Member:
         if ticket is None or ticket.ask is None:
             return
         if type(news.outcome) is Response:
-            if self.wedged or self._missed:
+            if self.patience.is_strained:
                 self._note_answer()
             ticket.end(news.outcome.result)
             return
@@ -401,27 +399,26 @@ class Member:
                 assert_never(never)
 
     def _note_answer(self) -> None:
-        self._missed = 0
-        if self.wedged:
-            self.wedged = False
+        if self.patience.answered():
             self.tell(Recovered())
 
     def _note_miss(self, link: DuplexLink, ticket: Ticket, ask: contract.Ask) -> None:
         limits = self.binding.limits
-        patience = limits.render_s if ask.method == RENDER else limits.timeout_s
-        took = self._engine.clock() - ticket.asked_at
-        if took < patience - ROUNDING_S:
-            return  # whoever asked had less patience than we have: that is no fault of the plugin
-        self._missed += 1
-        if not self.wedged:
-            self.wedged = True
+        limit_s = limits.render_s if ask.method == RENDER else limits.timeout_s
+        late = link.conversation.ignored[Reason.LATE]
+        took = self.patience.miss(ticket.asked_at, self._engine.clock(), limit_s, late)
+        if took is None:
+            return
+        if not self.patience.is_wedged:
+            self.patience.is_wedged = True
             self.tell(Wedged(ask.method, took))
         # One that is busy with something that may take its time is not to blame for the screens it owes us.
         at_work = any(
             each.ask and each.ask.method != RENDER and each.ask.timeout_s for each in self._calls.values()
         )
-        if self._missed >= MISSES_TO_FAIL and not at_work:
-            link.conversation.give_up(f"it did not answer {self._missed} calls in a row", ask.limit)
+        if self.patience.is_over and not at_work:
+            limit = "limits.render_s" if ask.method == RENDER else "limits.timeout_s"
+            link.conversation.give_up(f"it did not answer {self.patience.misses} calls in a row", limit)
             link.pump()
 
     def _bury(self, link: DuplexLink) -> None:
@@ -429,7 +426,7 @@ class Member:
         session, now = link.conversation, self._engine.clock()
         assert link.exit_status is not None
         self.link = None
-        self.wedged, self._missed = False, 0
+        self.patience.answered()  # the next process has all of it
         self.dropped.update(session.dropped)
         self.ignored.update({reason.value: count for reason, count in session.ignored.items()})
         self._engine.finish(link)

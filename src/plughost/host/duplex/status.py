@@ -53,7 +53,7 @@ def of(member: Member, waiting: int, lost: int) -> Status:
         starts=member.starts,
         attempt=member.lifecycle.attempt,
         failures=len(member.lifecycle.failures),
-        wedged=member.wedged,
+        wedged=member.patience.is_wedged,
         pending=member.pending,
         unanswered=session.unanswered if session is not None else 0,
         waiting_events=waiting,
