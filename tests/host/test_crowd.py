@@ -39,7 +39,7 @@ def test_the_keeper_is_back_a_rest_after_the_last_call_unless_that_call_will_wak
     led_before_s: float, leader: int | None, meant: float
 ) -> None:
     crowd: Any = Crowd(lambda: NOW, lambda: False)
-    crowd._leader, crowd._last_led = leader, NOW - led_before_s
+    crowd.leader, crowd._last_led = leader, NOW - led_before_s
     crowd._keeper_may_look = pause = Pause(crowd)
     try:
         crowd._keep()

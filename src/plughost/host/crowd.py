@@ -140,7 +140,9 @@ class Crowd:
         os.set_blocking(self._bell, False)
         os.set_blocking(self._ringer, False)
         self._poller.register(self._bell, _READ)
-        self._leader: int | None = None
+        self.leader: int | None = (
+            None  # the thread that works, if any does: it has the guard but while it waits
+        )
         self._polling = False
         self._followers: dict[threading.Condition, tuple[Goal, Pending]] = {}
         self._keeper: threading.Thread | None = None
@@ -219,18 +221,18 @@ class Crowd:
         The guard is held, once, and given up while nothing happens. Deadlines bound it.
         """
         me = get_ident()
-        while self._leader is not None and self._leader != me:  # else a signal handler has interrupted us
+        while self.leader is not None and self.leader != me:  # else a signal handler has interrupted us
             if goal.is_over or signal.is_pending:
                 return
             self._follow(goal, signal)
-        before, self._leader = self._leader, me
+        before, self.leader = self.leader, me
         try:
             if not goal.is_over:
                 self._step(MOMENT_S)  # most answers come at once: nothing else is looked at before
                 if not goal.is_over:
                     self._work_on(goal, signal)
         finally:
-            self._leader = before
+            self.leader = before
             self._last_led = self._now
             if before is not None:  # whom we have interrupted may poll, and not know what we have heard
                 self._polling = True
@@ -273,7 +275,7 @@ class Crowd:
             self._ended = True
             self._ring()
             self._keeper_may_look.notify_all()
-            if self._leader is None:
+            if self.leader is None:
                 self._dispose()
         if self._keeper is not None and self._keeper is not threading.current_thread():
             self._keeper.join(SIGNAL_S * 4)
@@ -295,7 +297,7 @@ class Crowd:
         with self.guard:
             while not self._ended and not self._over():
                 rested = self._clock() - self._last_led
-                if self._leader is not None:  # whoever leads for long says when it is done: see `wait`
+                if self.leader is not None:  # whoever leads for long says when it is done: see `wait`
                     self._keeper_may_look.wait(REST_S if rested < IDLE_LOOK_S else IDLE_LOOK_S)
                 elif self._followers:
                     self._keeper_may_look.wait(REST_S)
@@ -309,7 +311,7 @@ class Crowd:
                         break
                     finally:
                         self._keeper_leads = False
-            if self._leader is None:  # else it has to be told to go, and does the rest
+            if self.leader is None:  # else it has to be told to go, and does the rest
                 self._ended = True
                 self._dispose()
 

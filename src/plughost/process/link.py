@@ -10,6 +10,7 @@ come while a grandchild holds it.
 
 from __future__ import annotations
 
+import select
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -81,17 +82,15 @@ class Link:
         self.finished = False
         self.exit_status: ExitStatus | None = None
         self.on_change: Callable[[], None] | None = None  # called after every input, by whoever waits
-        self.on_stderr: Callable[[bytes], None] | None = (
-            None  # takes the raw bytes, b"" at their end, from lines
-        )
+        # Takes the raw bytes, b"" at their end, in place of lines.
+        self.on_stderr: Callable[[bytes], None] | None = None
         # Is given us and what came from stdout before the session is; returns how many bytes of that it has dealt with.
         self.shortcut: Callable[[Any, bytes], int] | None = None
         # Is given us where something is to be said; returns whether all of it is written, or on its way.
         self.utter: Callable[[Any], bool] | None = None
         self.wire = WireLog()
-        self.watch_memory = (
-            False  # look at it with every frame: a short-lived child's own peak is known to no other
-        )
+        # Whether to look at it with every frame: a short-lived child's own peak is known to no other.
+        self.watch_memory = False
         self._peak_kib: int | None = None
         self._ladder = Ladder(grace)
         self._watcher = watcher
@@ -318,9 +317,7 @@ class Link:
         return len(data)
 
     def _hear(self, channel: Channel, data: bytes) -> None:
-        self.session.note_time(
-            self._clock()
-        )  # what was said in time is heard, however late we come to read it
+        self.session.note_time(self._clock())  # what was said in time is heard, however late we read it
         if channel is Channel.STDERR:
             if self.on_stderr is not None:
                 self._stderr.keep_data(data)
@@ -373,12 +370,7 @@ class Link:
         try:
             written = self.process.write(self._pending)
         except OSError:
-            self._stop_writing()
-            self._close(Channel.STDIN)
-            # Before "it closed its input" is taken for the cause, hear what it said and whether it is dead.
-            if not self.process.has_exited():
-                self._read(Channel.STDOUT)
-                self.session.receive_broken_pipe()
+            self._lose_input()
             return
         if written < len(self._pending):
             self._pending = self._pending[written:]
@@ -395,6 +387,23 @@ class Link:
         self.session.receive_sent()
         if self._ending_input:
             self._end_input()
+
+    def look_at_input(self) -> None:
+        """Find out whether the plugin has closed its input: else that is not noticed before something is written."""
+        fd, poll = self.process.fileno(_STDIN), select.poll()
+        if fd >= 0:
+            poll.register(fd, 0)  # which tells of nothing but that
+            if poll.poll(0):
+                self._lose_input()
+                self.pump()
+
+    def _lose_input(self) -> None:
+        self._stop_writing()
+        self._close(Channel.STDIN)
+        # Before "it closed its input" is taken for the cause, hear what it said and whether it is dead.
+        if not self.process.has_exited():
+            self._read(Channel.STDOUT)
+            self.session.receive_broken_pipe()
 
     def _end_input(self) -> None:
         """Close stdin if the session has said all it will, and all of it is written."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -12,7 +14,7 @@ import pytest
 from plughost_sdk.duplex import CHUNK_BYTES
 
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
-from plughost.failures import FailureCode
+from plughost.failures import FailureCode, PluginFailure
 from plughost.supervision.states import State
 from tests.host.duplex.fleet_lab import EVERY, QUICK, Lab
 
@@ -245,3 +247,62 @@ def test_large_snapshots_without_end_do_not_make_the_host_grow(lab: Lab) -> None
 def test_odd_messages_without_end_do_not_make_the_host_grow(lab: Lab) -> None:
     tell = '{"method": "no/such", "params": {"x": "y" * 100}, "times": 1000}'
     assert growth(lab, f'lambda flood: flood.call("do/tell", {tell})', 20) < 16 * MIB
+
+
+MANY = 200  # publishes: many times as many as are handed to a process ahead
+
+
+@pytest.mark.requirement("duplex:lane:events")
+def test_a_call_finds_the_plugin_as_everything_that_was_published_before_has_made_it(both: Lab) -> None:
+    both.plugin(caps=BUS, hears=("t",), write_s=60.0)
+    fleet = both.fleet()
+    for number in range(MANY):  # before it is even started
+        both.run(fleet.publish, "t", b"%d" % number)
+    assert len(both.call("told")["told"]) == MANY
+    pipe = both.pipe("reading")
+    both.call("block", {"pipe": str(pipe)})
+    for number in range(MANY):
+        both.run(fleet.publish, "t", b"%d" % number)
+    begun = both.begin(both.calling("told"), lambda: fleet["puppet"].render(1, 1))
+    both.until(lambda: both.status().pending == 2)
+    for number in range(MANY):
+        both.run(fleet.publish, "t", b"later %d" % number)
+    both.meet(pipe)
+    told, _ = both.wait_for(begun)
+    assert len(told["told"]) == 2 * MANY
+    both.heard(3 * MANY)
+
+
+def test_a_call_that_waits_behind_what_was_published_can_be_given_up_and_times_out_by_itself(
+    both: Lab,
+) -> None:
+    both.plugin(caps=BUS, hears=("t",), write_s=60.0)
+    fleet = both.fleet()
+    pipe = both.pipe("reading")
+    both.call("block", {"pipe": str(pipe)})
+    for number in range(MANY):
+        both.run(fleet.publish, "t", b"%d" % number + LARGE)
+    with pytest.raises(PluginFailure) as caught:
+        both.call("echo", timeout=0.05)
+    assert (caught.value.code, caught.value.autopsy.delivered) == (FailureCode.TIMEOUT, False)
+    assert both.status().pending == 0
+    both.meet(pipe)
+    assert both.call("echo") == {"echo": {}}
+    assert both.status().starts == 1
+
+
+def test_a_call_that_waits_behind_what_was_published_goes_to_the_next_process_if_this_one_dies(
+    both: Lab,
+) -> None:
+    both.plugin(caps=BUS, hears=("t",), write_s=60.0, **QUICK)
+    fleet = both.fleet()
+    pid = both.pid()
+    pipe = both.pipe("reading")
+    both.call("block", {"pipe": str(pipe)})
+    for number in range(MANY):
+        both.run(fleet.publish, "t", b"%d" % number + LARGE)
+    begun = both.begin(both.calling("pid"))
+    both.until(lambda: both.status().pending == 1)
+    os.kill(pid, signal.SIGKILL)
+    (answer,) = both.wait_for(begun)
+    assert answer["pid"] != pid

@@ -28,7 +28,9 @@ def test_calls_as_long_as_the_limit_count_and_so_many_in_a_row_are_the_end():
     assert patience.is_over
 
 
-@pytest.mark.parametrize(("count", "wedged", "over"), [(9, False, False), (10, True, False), (30, True, True)])
+@pytest.mark.parametrize(
+    ("count", "wedged", "over"), [(9, False, False), (10, True, False), (30, True, True)]
+)
 def test_short_calls_count_together_when_nothing_is_answered_for_as_long(count, wedged, over):
     patience = Patience()
     give_up(patience, count, each_s=LIMIT_S / 10)

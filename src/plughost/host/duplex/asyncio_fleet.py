@@ -183,7 +183,7 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
         """Ask *member* and wait. Raises PluginFailure, RemoteError, LocalProtocolError and HostClosed."""
         ticket = self._ticket(ask)
         if not member.shortcut.say(ticket):
-            self._fleet.ask(member, ticket)
+            self._fleet.ask_in_turn(member, ticket)
         try:
             await ticket.waiter
         except asyncio.CancelledError:

@@ -126,11 +126,11 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
         if self._engine.owner != getpid() or crowd.is_working_here():
             self._refuse_to_wait()
         # Ctrl-C must not come between a write and its being noted: it waits until nothing is half done.
-        with Deferral(crowd.look) as deferral, crowd.turn:
+        with Deferral(crowd.look) as deferral, crowd.guard if crowd.leader is None else crowd.turn:
             if begin is not None:
                 begin(member, ticket)
             elif not member.shortcut.say(ticket):
-                self._fleet.ask(member, ticket)
+                self._fleet.ask_in_turn(member, ticket)
             try:
                 crowd.wait(ticket, deferral)
                 if deferral.is_pending:

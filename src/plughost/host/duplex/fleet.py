@@ -30,7 +30,7 @@ from ..events import Event, LaneDropped, Published
 from ..ground import Ground
 from .deliveries import Snapshot
 from .errands import Errands
-from .member import DuplexLink, Member
+from .member import RENDER, DuplexLink, Member
 from .options import FleetPlan
 from .services import Services, Surface
 from .snapshots import HOST, Snapshots
@@ -143,6 +143,12 @@ class Fleet:
         raise LocalProtocolError(
             f"no plugin has the {kind} {quote(word)}; there are: {listed(list(table[kind])) or 'none'}"
         )
+
+    def ask_in_turn(self, member: Member, ticket: Ticket) -> None:
+        """Like `ask`, when *member* was told all that was published so far. A screen is drawn as it is before that."""
+        if member.has_events and ticket.ask is not None and ticket.ask.method != RENDER:
+            ticket.behind = self.snapshots.version if self.waiting(member) else 0
+        self.ask(member, ticket)
 
     def ask(self, member: Member, ticket: Ticket) -> None:
         """Ask *member*; the ticket is told when it is over, perhaps at once."""
@@ -275,6 +281,7 @@ class Fleet:
         session = link.conversation
         while not session.lanes.is_fed(AHEAD, AHEAD_BYTES):
             snapshot = self.snapshots.take(member.name)
+            member.admit(link, None if snapshot is None else snapshot.version)
             if snapshot is None:
                 member.has_events = False
                 return
@@ -336,7 +343,7 @@ class Fleet:
         lost, told = self.lost(member), self._lost.get(member.name, 0)
         if lost.bit_length() > told.bit_length():  # a power of two was reached: perhaps by several at once
             self._lost[member.name] = lost
-            member.tell(LaneDropped(Lane.EVENT.value, lost))
+            member.herald.tell(LaneDropped(Lane.EVENT.value, lost))
 
     def _told(self, snapshot: Snapshot) -> Parcel:
         version, told = self._encoded

@@ -31,11 +31,12 @@ from ...messages.jsonrpc import ErrorResponse, Reason, Response
 from ...supervision.lifecycle import Lifecycle
 from ...supervision.states import Action, Actions, BeginShutdown, Refuse, RefuseReason, Spawn, State
 from ..engine import BoundLink, Engine
-from ..events import Event, LaneDropped, Logged, PluginState, Recovered, Unheard, Wedged, What
+from ..events import LaneDropped, Recovered, Unheard, Wedged
 from ..ground import Ground
 from . import attention, refusals, restarts, status
+from .herald import Herald
 from .patience import Patience
-from .shortcut import Shortcut
+from .shortcut import LOOK_S, Shortcut
 from .status import Status
 from .surroundings import Surroundings
 from .ticket import Ticket
@@ -81,8 +82,9 @@ class Member:
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
         self._keys: list[Parcel] = []
         self.touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
+        self.look_at = 0.0  # when to look at its input: at the latest, while calls are under way
         self._attending = False
-        self._shown = self.lifecycle.state
+        self.herald = Herald(self, engine)
 
     @property
     def name(self) -> str:
@@ -122,6 +124,11 @@ class Member:
             return
         now, link = self._engine.clock(), self.link
         if link is not None and self.listens and self.lifecycle.state is RUNNING:
+            if ticket.behind:
+                self._waiting[ticket] = None
+                self.look_soon(now)
+                self._ground.wake_at(self.next_deadline() or now)
+                return
             self._submit(link, ticket, now)
             if len(link.conversation.calls) > 1:
                 self._ground.say_soon(link)
@@ -175,12 +182,17 @@ class Member:
         """Count a key or an event that no process will be told of."""
         self.dropped[lane] += 1
         if worth_telling(self.dropped[lane]):
-            self.tell(LaneDropped(lane.value, self.dropped[lane]))
+            self.herald.tell(LaneDropped(lane.value, self.dropped[lane]))
 
     def speak(self, link: DuplexLink) -> None:
         """Let *link* write what its session has to say; what is heard just now may add to it first."""
         if not self._attending:
             link.pump()
+
+    def look_soon(self, now: float) -> None:
+        """Look whether it still has its input, in a while: else that is noticed only when something is written."""
+        self.look_at = now + LOOK_S
+        self._ground.wake_at(self.look_at)
 
     def touch(self) -> None:
         """It is in use."""
@@ -214,10 +226,17 @@ class Member:
         self.lifecycle.used(self.touched)
         self._obey(self.lifecycle.tick(now))
         self._give_up_waiting(now)
+        self.look_at = now + LOOK_S
+        if self.link is not None and self._waiting and self.listens:  # behind what may be forgotten by now
+            self._fleet.feed(self)
+            self.speak(self.link)
+        if self.link is not None and self._calls:
+            self.link.look_at_input()
 
     def next_deadline(self) -> float | None:
         tickets = (*self._waiting, *(ticket for ticket, _, _ in self._doomed))
-        times = (self.lifecycle.next_deadline(), *(ticket.until for ticket in tickets))
+        look = self.look_at if self._calls or (self._waiting and self.listens) else None
+        times = (self.lifecycle.next_deadline(), look, *(ticket.until for ticket in tickets))
         return min((at for at in times if at is not None), default=None)
 
     def _give_up_waiting(self, now: float) -> None:
@@ -225,9 +244,8 @@ class Member:
         late = [each for each in self._waiting if each.until is not None and each.until <= now]
         for ticket in late:
             del self._waiting[ticket]
-            ticket.end(
-                self._engine.fail(refusals.not_started(self.process, ticket.ask, self.lifecycle.state))
-            )
+            refusal = refusals.not_started(self.process, ticket.ask, self.lifecycle.state)
+            ticket.end(self._engine.fail(refusal))
         if late:
             self._note_unwanted()
         for entry in tuple(self._doomed):
@@ -252,7 +270,7 @@ class Member:
 
     def _obey(self, actions: Actions) -> None:
         todo: deque[Action] = deque(actions)
-        self._note_state()
+        self.herald.note_state()
         while todo:
             match todo.popleft():
                 case Spawn():
@@ -265,7 +283,7 @@ class Member:
                     self._refuse(reason)
                 case never:
                     assert_never(never)
-            self._note_state()
+            self.herald.note_state()
         due = self.next_deadline()
         if due is not None:
             self._ground.wake_at(due)
@@ -281,7 +299,7 @@ class Member:
                 self.last_failure = failure
             waiting, self._waiting = self._waiting, {}
             actions = self.lifecycle.exec_failed(self._engine.clock())
-            self._note_state()
+            self.herald.note_state()
             for ticket in waiting:
                 ticket.end(failure)
             return actions
@@ -300,10 +318,15 @@ class Member:
         self._keys.clear()
         if self.has_events:
             self._fleet.feed(self)  # a call finds the plugin as what was published before has made it
-        waiting, self._waiting = self._waiting, {}
-        for ticket in waiting:
-            self._submit(link, ticket, self._engine.clock())
+        else:
+            self.admit(link, None)
         self._ground.expect(link)
+
+    def admit(self, link: DuplexLink, coming: int | None) -> None:
+        """Ask what waited for it that the version *coming* is told next, or None: all that was published is told."""
+        for ticket in [each for each in self._waiting if coming is None or each.behind < coming]:
+            del self._waiting[ticket]
+            self._submit(link, ticket, self._engine.clock())
 
     def _submit(self, link: DuplexLink, ticket: Ticket, now: float) -> None:
         self.touched = ticket.asked_at = now
@@ -317,6 +340,8 @@ class Member:
             ticket.end(error)
         else:
             self._calls[ticket.call_id] = ticket
+            if self.look_at < now:
+                self.look_soon(now)
 
     def attend(self, link: DuplexLink) -> None:
         """Something has happened to *link*: hear what it has to say, and let it hear what waits."""
@@ -364,9 +389,9 @@ class Member:
             case InitDone():
                 self._begin(link)
             case Ignored(reason, detail, count):
-                self.tell(Unheard(reason.value, detail, count))
+                self.herald.tell(Unheard(reason.value, detail, count))
             case Dropped(lane, count):
-                self.tell(LaneDropped(lane.value, count))
+                self.herald.tell(LaneDropped(lane.value, count))
             case never:
                 assert_never(never)
 
@@ -400,7 +425,7 @@ class Member:
 
     def _note_answer(self) -> None:
         if self.patience.answered():
-            self.tell(Recovered())
+            self.herald.tell(Recovered())
 
     def _note_miss(self, link: DuplexLink, ticket: Ticket, ask: contract.Ask) -> None:
         limits = self.binding.limits
@@ -411,7 +436,7 @@ class Member:
             return
         if not self.patience.is_wedged:
             self.patience.is_wedged = True
-            self.tell(Wedged(ask.method, took))
+            self.herald.tell(Wedged(ask.method, took))
         # One that is busy with something that may take its time is not to blame for the screens it owes us.
         at_work = any(
             each.ask and each.ask.method != RENDER and each.ask.timeout_s for each in self._calls.values()
@@ -446,33 +471,6 @@ class Member:
             ticket.end(stopped if let_go else self._failure(link, fault, sent=sent))
         for ticket in gone:
             ticket.end(None)
-
-    # What is told
-
-    def tell(self, what: What) -> None:
-        """Tell everybody what happened to the plugin."""
-        if not self._engine.bus.quiet:
-            pid = self.link.process.pid if self.link is not None else None
-            self._engine.bus.publish(Event(self.name, pid, self._engine.clock(), what))
-
-    def log(self, line: Logged) -> None:
-        """Pass on what the plugin has logged; Python's logging hears it too."""
-        pid = self.link.process.pid if self.link is not None else None
-        self._engine.bus.publish(Event(self.name, pid, self._engine.clock(), line))
-
-    def _note_state(self) -> None:
-        state = self.lifecycle.state
-        if state is not self._shown:
-            before, self._shown = self._shown, state
-            self.tell(PluginState(before.value, state.value, self._why(state)))
-
-    def _why(self, state: State) -> str:
-        """Return how it failed, if that is what led to *state*."""
-        if state not in (State.BACKOFF, State.QUARANTINED):
-            return ""
-        fault = self.link.conversation.fault if self.link is not None else None
-        known = fault or self.last_failure
-        return known.message if known is not None else ""
 
     def malformed(self, ticket: Ticket, problem: Exception) -> PluginFailure:
         """Return the failure of an answer that is not what the method returns."""

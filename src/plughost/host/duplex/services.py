@@ -187,12 +187,12 @@ class Services:
         if refusal.code == CAPABILITY_DENIED:
             member.denied += 1
             if worth_telling(member.denied):
-                member.tell(Denied(method, refusal.message, member.denied))
+                member.herald.tell(Denied(method, refusal.message, member.denied))
 
     def _ignore(self, member: Member, reason: str, detail: str) -> None:
         member.ignored[reason] += 1
         if worth_telling(member.ignored[reason]):
-            member.tell(Unheard(reason, detail, member.ignored[reason]))
+            member.herald.tell(Unheard(reason, detail, member.ignored[reason]))
 
     # Notifications
 
@@ -205,7 +205,7 @@ class Services:
         if self._is_kept(params.level):
             fields = params.fields
             context = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
-            member.log(Logged(LOGGED[params.level], params.message, context))
+            member.herald.log(Logged(LOGGED[params.level], params.message, context))
 
     def _is_kept(self, level: LogLevel) -> bool:
         return LEVELS.index(level) >= self._threshold

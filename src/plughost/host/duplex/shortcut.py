@@ -25,6 +25,8 @@ from ..engine import Engine
 from ..ground import Ground
 from .ticket import Ticket
 
+LOOK_S = 1.0  # how often to look whether a plugin that was called still has its input
+
 if TYPE_CHECKING:
     from .member import DuplexLink, Member
 
@@ -74,6 +76,10 @@ class Shortcut:
         is_written = self._write(link, frame)
         if left is not None or not is_written:
             self._ground.expect(link)
+        if (
+            left is None and self._member.look_at < now
+        ):  # no deadline has it looked at, should it not hear any more
+            self._member.look_soon(now)
         return True
 
     def write_calls(self, link: DuplexLink) -> bool:

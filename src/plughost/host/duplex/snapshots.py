@@ -68,6 +68,11 @@ class Snapshots:
         """Return what all waiting deliveries cost, in bytes. One payload in several queues counts in each."""
         return sum(each.deliveries.cost for each in self._subscribers.values())
 
+    @property
+    def version(self) -> int:
+        """Of the latest publish of all, or 0."""
+        return self._version
+
     def get(self, topic: str) -> Snapshot | None:
         """Return the latest publish of *topic*, or None if there was none."""
         return self._latest.get(topic)

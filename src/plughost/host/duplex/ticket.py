@@ -30,6 +30,7 @@ class Ticket(Struct, eq=False):
     until: float | None = (
         None  # when its caller has waited long enough; None: the plugin's own limits alone count
     )
+    behind: int = 0  # the version up to which the plugin is told what was published, before it is asked
     by_result: bool = False  # whether the caller wants what the answer says, and not how it is written
     is_over: bool = False
     result: Any = NO_RESULT
