@@ -1,6 +1,5 @@
 """A host that is killed at any instant: what is found afterwards is one state or the next, whole, and never a mix."""
 
-import os
 import random
 import signal
 import subprocess
@@ -13,15 +12,11 @@ import pytest
 from plughost.files.recovery import Recovered, recover
 from plughost.files.snapshot import Snapshot
 from plughost.files.store import place
+from tests.files.killing import STEPS_LIMIT, finishes
 from tests.files.passes import shape, vandalize
 from tests.files.portrait import portrait
 
 LONGEST_S = 0.12  # until the kill: long enough for several rounds of all that the host does
-STEPS_LIMIT = 1000  # far more calls than any of this takes
-CALLS = [
-    "mkdir", "rename", "replace", "unlink", "rmdir", "link", "symlink", "fchmod", "utime", "fchown", "ftruncate",
-    "copy_file_range", "pwrite", "fsync", "open",
-]  # fmt: skip
 
 
 @pytest.fixture
@@ -81,31 +76,6 @@ def test_a_host_killed_at_any_instant_leaves_one_state_or_the_next(kills, root, 
             recovered.close()
         assert recover(root) is None
     assert put_back > kills // 4, "the kills came too early or too late to tell anything"
-
-
-def finishes(do, step, monkeypatch):
-    """Do it, but stop as if killed at call number *step* to the system. Returns whether that many were made."""
-    calls = 0
-
-    def dying(real):
-        def call(*arguments, **options):
-            nonlocal calls
-            calls += 1
-            if calls > step:
-                raise KeyboardInterrupt
-            return real(*arguments, **options)
-
-        return call
-
-    with monkeypatch.context() as patch:
-        for name in CALLS:
-            if hasattr(os, name):
-                patch.setattr(os, name, dying(getattr(os, name)))
-        try:
-            do()
-        except KeyboardInterrupt:
-            return False
-    return True
 
 
 def test_a_recovery_killed_at_any_step_is_finished_by_the_next(root, monkeypatch):

@@ -18,7 +18,8 @@ PIECE = 1_048_576  # bytes read at a time, and the size of a compared block
 RANGE = 1_073_741_824  # bytes asked of the kernel at a time: it caps them below 2 GiB anyway
 FICLONE = 0x40049409  # Linux: share the blocks of another file until one of them is written to
 ZEROS = bytes(PIECE)
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # another way of copying would not help
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+FULL = (*NO_ROOM, errno.EIO)  # another way of copying would not help
 
 
 class Copier:

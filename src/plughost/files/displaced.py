@@ -63,11 +63,15 @@ class Displaced:
         with Directories(self._made()) as ours:
             place, name = self._vacant(path, ours)
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            target = os.open(name, flags, 0o600, dir_fd=ours.open(place))
+            directory = ours.open(place)
+            target = os.open(name, flags, 0o600, dir_fd=directory)
             try:
                 copier.copy(fd, target)
                 status = os.fstat(fd)
                 os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+            except OSError:  # half of it helps nobody, and takes the room that may be missing
+                os.unlink(name, dir_fd=directory)
+                raise
             finally:
                 os.close(target)
 

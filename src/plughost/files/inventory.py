@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +128,17 @@ def _write(store: Path, name: str, data: bytes, *, durable: bool = True) -> None
     One that is *durable* is on disk, and not only on its way there, when this returns.
     """
     path = os.path.join(store, name)
-    with open(path + BEING_WRITTEN, "wb") as file:
-        file.write(data)
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
-    os.replace(path + BEING_WRITTEN, path)
+    try:
+        with open(path + BEING_WRITTEN, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        os.replace(path + BEING_WRITTEN, path)
+    except OSError:
+        with suppress(OSError):  # it takes room, where there may be none
+            os.unlink(path + BEING_WRITTEN)
+        raise
     if durable:
         sync_directory(store)
 

@@ -1,9 +1,11 @@
 """A saved path that is not as it was -> exactly what was saved, put in its place whole or not at all.
 
-Theory of operation. What is put back is built under a temporary name beside its place and then renamed into it. Two
-things are done in place: attributes, if the inode is still the one that was saved; and the content of a file of several
-names, which is written through that inode so that all of its names see it, inside and outside of the tree.
-Nothing is ever written into an inode that was not there before: it may be somebody else's by another name.
+Theory of operation. What is put back is built under a temporary name beside its place and then renamed into it. If the
+inode is still the one that was saved, some things are done in place: attributes; the content of a file of several
+names, so that all of its names see it, inside and outside of the tree; and the content where there is no room for
+both. Nothing is ever written into an inode that was not there before: it may be somebody else's by another name. It is
+removed if there is no room beside it. Until the end all of that is in the store as well, for whoever comes after
+a kill.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from itertools import count
 
 from .attributes import put_back, put_back_at, read_xattrs
 from .contents import READ, Contents
-from .copying import same
+from .copying import NO_ROOM, same
 from .directories import Directories, change_mode, name_of, parent_of
 from .displaced import Displaced
 from .inventory import Saved
@@ -144,14 +146,29 @@ class Mender:
             if not same(copy, fd):
                 if self._displaced is not None:
                     self._displaced.copy(path, fd, self._objects.copier)
+                os.ftruncate(fd, 0)  # else a clone might want room beside what is there
                 self._objects.copier.copy(copy, fd)
         finally:
             os.close(copy)
 
     def _put_file(self, path: str, saved: Saved, now: Entry | None) -> None:
         still = now is not None and now.kind is Kind.FILE and now.inode == saved.entry.inode
+        alone = still and now is not None and now.nlink == 1  # else who knows whose it is by another name
         if still and self._restore_attributes(path, saved):
             return
+        try:
+            self._rebuild(path, saved, now)
+        except OSError as error:
+            room = error.errno in NO_ROOM and self._displaced is None  # else nothing may be removed
+            if alone and room:
+                self._refill_in_place(path, saved)
+            elif room and now is not None:
+                os.unlink(name_of(path), dir_fd=self._directories.writable(parent_of(path)))
+                self._rebuild(path, saved, None)
+            else:
+                raise
+
+    def _rebuild(self, path: str, saved: Saved, now: Entry | None) -> None:
         with self._beside(path) as (directory, new):
             self._build(path, saved, new, directory)
             self._replace(path, new, directory, now)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -118,20 +119,34 @@ class Snapshot:
     def advance(self, note: dict[str, Any]) -> None:
         """Accept the tree as it is now, together with *note*: a kill leaves both as they were, or both anew.
 
-        Raises TreeError if it cannot be read; the snapshot is then the old one.
+        Raises TreeError if it cannot be read, or there is no room to save it; the snapshot is then the old one.
         """
         try:
-            saved = save_tree(self.root, scan(self.root), self._objects, self._inventory.saved)
-            generation = self._inventory.generation + 1
-            inventory = msgspec.structs.replace(
-                self._inventory, generation=generation, note=note, saved=saved
-            )
-            write_inventory(self.store, inventory)
-            self._inventory, self._note = inventory, note
-            self._index()
-            self._objects.keep_only(*numbers(saved.values()))
+            self._advance(note)
         except OSError as error:
+            self._drop_unaccepted()
             raise _unsaved(self.store, error) from error
+        except TreeError:
+            self._drop_unaccepted()
+            raise
+
+    def _advance(self, note: dict[str, Any]) -> None:
+        saved = save_tree(self.root, scan(self.root), self._objects, self._inventory.saved)
+        generation = self._inventory.generation + 1
+        inventory = msgspec.structs.replace(self._inventory, generation=generation, note=note, saved=saved)
+        write_inventory(self.store, inventory)
+        self._inventory, self._note = inventory, note
+        self._index()
+        self._objects.keep_only(*numbers(saved.values()))
+
+    def _drop_unaccepted(self) -> None:
+        """Remove what was saved in vain: the tree may need the room to be put back."""
+        with suppress(OSError, TreeError):
+            counts = read_inventory(
+                self.store
+            ).generation  # it may be the new one, if only the last step failed
+            if counts == self._inventory.generation:
+                self._objects.keep_only(*numbers(self._inventory.saved.values()))
 
     def set_note(self, note: dict[str, Any]) -> None:
         """Replace the note alone, in one step."""
