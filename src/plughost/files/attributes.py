@@ -1,18 +1,25 @@
 """What a path has beside its content: owner, mode, times and extended attributes; read, and put back in an order
-in which none undoes another."""
+in which none undoes another.
+
+What belongs to somebody else has attributes that only they may set. Those are left as they are, and that is told.
+"""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from .directories import change_mode
 from .tree import Entry, Kind
 
 _NO_XATTRS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _REFUSED = (errno.EPERM, errno.EACCES)
+_NOT_TO_GIVE = (*_REFUSED, errno.EINVAL)  # EINVAL: an owner whom this container has no number for
+KEPT = -1  # to chown: the owner stays
 
 
 def read_xattrs(fd: int) -> dict[str, bytes]:
@@ -27,7 +34,27 @@ def read_xattrs(fd: int) -> dict[str, bytes]:
         raise
 
 
-def _put_back_xattrs(fd: int, wanted: Mapping[str, bytes]) -> None:
+def is_anothers(fd: int) -> bool:
+    """Tell whether an open file or directory is somebody else's, so that we may set neither its mode nor its times.
+
+    To be root is no answer: it may be one without capabilities, or that of a container.
+    """
+    if os.fstat(fd).st_uid == os.geteuid():
+        return False
+    if not hasattr(os, "O_NOATIME"):
+        return os.geteuid() != 0
+    flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+    try:  # the kernel allows this to the very same, and a file that nobody may change makes no difference to it
+        fcntl.fcntl(fd, fcntl.F_SETFL, flags | os.O_NOATIME)
+    except PermissionError:
+        return True
+    fcntl.fcntl(fd, fcntl.F_SETFL, flags)
+    return False
+
+
+def _put_back_xattrs(fd: int, wanted: Mapping[str, bytes]) -> bool:
+    """Returns whether all are as they were."""
+    whole = True
     there = read_xattrs(fd)
     for name in there.keys() | wanted.keys():
         if there.get(name) == wanted.get(name):
@@ -38,42 +65,69 @@ def _put_back_xattrs(fd: int, wanted: Mapping[str, bytes]) -> None:
             else:
                 os.removexattr(fd, name)
         except OSError as error:
-            ours = name.startswith("user.")  # the others belong to the system, and often to it alone
-            if error.errno not in _NO_XATTRS and (ours or error.errno not in _REFUSED):
+            # Those of a user are its owner's; the others belong to the system, and often to it alone.
+            refused = error.errno in _REFUSED and (not name.startswith("user.") or is_anothers(fd))
+            if error.errno not in _NO_XATTRS and not refused:
                 raise
+            whole = False
+    return whole
 
 
 def put_back(entry: Entry, xattrs: Mapping[str, bytes], fd: int) -> bool:
-    """Give an open file or directory all that *entry* says. Returns whether its owner could be put back too."""
+    """Give an open file or directory all that *entry* says. Returns whether nothing of it was somebody else's to give.
+
+    Raises OSError.
+    """
     status = os.fstat(fd)
-    owned = True
-    if (status.st_uid, status.st_gid) != (entry.uid, entry.gid):
-        try:
-            os.fchown(fd, entry.uid, entry.gid)
-        except PermissionError:
-            owned = False
-    _put_back_xattrs(fd, xattrs)  # after the owner, whose change takes capabilities away
-    os.fchmod(fd, mode_for(entry, owned=owned))  # after the owner, whose change takes setuid away
-    os.utime(fd, ns=(status.st_atime_ns, entry.mtime_ns))
-    return owned
+    owned = _give_back(entry, status, lambda uid, gid: os.fchown(fd, uid, gid))
+    whole = _put_back_xattrs(fd, xattrs)  # after the owner, whose change takes capabilities away
+    try:
+        os.fchmod(fd, mode_for(entry, owned=owned))  # after the owner, whose change takes setuid away
+        os.utime(fd, ns=(status.st_atime_ns, entry.mtime_ns))
+    except PermissionError:
+        if not is_anothers(fd):
+            raise
+        return False
+    return owned and whole
 
 
 def put_back_at(entry: Entry, name: str, directory: int) -> bool:
     """Do the same to what cannot be opened, a symlink or a special file, by its *name*; without its xattrs."""
-    owned = True
     status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    if (status.st_uid, status.st_gid) != (entry.uid, entry.gid):
-        try:
-            os.chown(name, entry.uid, entry.gid, dir_fd=directory, follow_symlinks=False)
-        except PermissionError:
-            owned = False
-    if entry.kind is not Kind.SYMLINK:
-        change_mode(name, mode_for(entry, owned=owned), directory)
-    times = (status.st_atime_ns, entry.mtime_ns)
-    os.utime(name, ns=times, dir_fd=directory, follow_symlinks=False)
+
+    def chown(uid: int, gid: int) -> None:
+        os.chown(name, uid, gid, dir_fd=directory, follow_symlinks=False)
+
+    owned = _give_back(entry, status, chown)
+    try:
+        if entry.kind is not Kind.SYMLINK:
+            change_mode(name, mode_for(entry, owned=owned), directory)
+        times = (status.st_atime_ns, entry.mtime_ns)
+        os.utime(name, ns=times, dir_fd=directory, follow_symlinks=False)
+    except PermissionError:
+        if status.st_uid == os.geteuid():
+            raise
+        return False
     return owned
+
+
+def _give_back(entry: Entry, status: os.stat_result, chown: Callable[[int, int], None]) -> bool:
+    """Let its owner and its group have it, or at least its group. Returns whether both do."""
+    if (status.st_uid, status.st_gid) == (entry.uid, entry.gid):
+        return True
+    try:
+        chown(entry.uid, entry.gid)
+    except OSError as error:
+        if error.errno not in _NOT_TO_GIVE:
+            raise
+        with suppress(PermissionError):  # who shared it by way of the group shall go on to
+            chown(KEPT, entry.gid)
+        return False
+    return True
 
 
 def mode_for(entry: Entry, *, owned: bool) -> int:
     """Return the mode to give. Who cannot give a program back to its owner must not make it run as another."""
-    return entry.mode if owned else entry.mode & ~(stat.S_ISUID | stat.S_ISGID)
+    if owned or entry.kind is Kind.DIRECTORY:  # there, such a bit hands its group on
+        return entry.mode
+    return entry.mode & ~(stat.S_ISUID | stat.S_ISGID)

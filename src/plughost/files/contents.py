@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from .attributes import read_xattrs
 from .copying import digest, same
@@ -13,19 +14,27 @@ from .objects import Objects
 from .tree import Kind
 
 READ = os.O_RDONLY | os.O_CLOEXEC
+NOTHING: Mapping[str, Saved] = MappingProxyType({})
 
 
 class Contents:
-    """The files of a tree, and the copies of them in a store."""
+    """The files of a tree, and the copies of them in a store. What was *conceded* is compared with that instead."""
 
-    def __init__(self, saved: Mapping[str, Saved], objects: Objects, directories: Directories) -> None:
+    def __init__(
+        self,
+        saved: Mapping[str, Saved],
+        objects: Objects,
+        directories: Directories,
+        conceded: Mapping[str, Saved] = NOTHING,
+    ) -> None:
         self._saved = saved
+        self._conceded = conceded
         self._objects = objects
         self._directories = directories
 
     def same(self, path: str) -> bool:
         """Tell whether *path* is still what was saved, where all but its change time and its inode agree."""
-        saved = self._saved[path]
+        saved = self._conceded.get(path) or self._saved[path]
         try:
             match saved.entry.kind:
                 case Kind.DIRECTORY:

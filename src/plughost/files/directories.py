@@ -54,7 +54,8 @@ def open_up(name: str, directory: int | None = None) -> None:
     """Let the owner into the directory *name*: whoever made it may have locked everybody out."""
     mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
     if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
-        change_mode(name, stat.S_IMODE(mode) | stat.S_IRWXU, directory)
+        with suppress(PermissionError):  # somebody else's: it may admit us otherwise, which is found out next
+            change_mode(name, stat.S_IMODE(mode) | stat.S_IRWXU, directory)
 
 
 class Directories:

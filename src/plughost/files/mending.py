@@ -2,15 +2,17 @@
 
 Theory of operation. What is put back is built under a temporary name beside its place and then renamed into it. If the
 inode is still the one that was saved, some things are done in place: attributes; the content of a file of several
-names, so that all of its names see it, inside and outside of the tree; and the content where there is no room for
-both. Nothing is ever written into an inode that was not there before: it may be somebody else's by another name. It is
-removed if there is no room beside it. Until the end all of that is in the store as well, for whoever comes after
-a kill.
+names, so that all of its names see it, inside and outside of the tree; the content where the file or its directory is
+somebody else's, because a new file would be ours, and the time of the directory is not; and the content where there
+is no room for both. Nothing is ever written into an inode that was not there before: it may be somebody else's
+by another name. It is removed if there is no room beside it. Until the end all of that is in the store as well, for
+whoever comes after a kill.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections import defaultdict
@@ -18,7 +20,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
 
-from .attributes import put_back, put_back_at, read_xattrs
+from .attributes import is_anothers, read_xattrs
+from .concessions import Concessions
 from .contents import READ, Contents
 from .copying import NO_ROOM, same
 from .directories import Directories, change_mode, name_of, parent_of
@@ -38,8 +41,8 @@ def temporary_prefix(token: str) -> str:
 class Mender:
     """Puts paths back one by one.
 
-    *disowned* are those whose owner is not ours to give them back to, *severed* those that are no longer one file
-    with their names outside of the tree.
+    *conceded* are those that are put back only as far as they are ours; it is added to. *severed* are those that are no
+    longer one file with their names outside of the tree.
     """
 
     def __init__(
@@ -49,9 +52,10 @@ class Mender:
         directories: Directories,
         token: str,
         displaced: Displaced | None,
+        conceded: Concessions,
     ) -> None:
-        self.disowned: set[str] = set()
         self.severed: set[str] = set()
+        self._conceded = conceded
         self._saved = saved
         self._objects = objects
         self._directories = directories
@@ -88,25 +92,29 @@ class Mender:
         wanted = saved.entry
         fd = self._directories.open(path)
         now = describe(os.fstat(fd))
+        if now.inode != wanted.inode and is_anothers(fd):
+            raise PermissionError(errno.EPERM, "a directory of somebody else's stands in its place")
         if (
             now.ctime_ns != wanted.ctime_ns  # else nothing was ever done to it
             and (now.mode, now.uid, now.gid, now.mtime_ns, read_xattrs(fd))
             != (wanted.mode, wanted.uid, wanted.gid, wanted.mtime_ns, saved.xattrs)
         ):
-            self._note_owner(path, owned=put_back(wanted, saved.xattrs, fd))
-
-    def _note_owner(self, path: str, *, owned: bool) -> None:
-        if not owned:
-            self.disowned.add(path)
+            self._conceded.put_back(path, saved, fd)
+        else:
+            self._conceded.pop(path, None)
 
     def _make_directory(self, path: str, now: Entry | None) -> None:
         if now is None:
             os.mkdir(name_of(path), 0o700, dir_fd=self._directories.writable(parent_of(path)))
 
     def _put_symlink(self, path: str, saved: Saved, now: Entry | None) -> None:
+        if now is not None and (now.inode, now.target) == (saved.entry.inode, saved.entry.target):
+            directory, name = self._directories.parent(path)
+            self._conceded.put_back_at(path, saved, name, directory)
+            return
         with self._beside(path) as (directory, new):
             os.symlink(saved.entry.target or "", new, dir_fd=directory)
-            self._note_owner(path, owned=put_back_at(saved.entry, new, directory))
+            self._conceded.put_back_at(path, saved, new, directory)
             self._replace(path, new, directory, now)
 
     def _put_special(self, path: str, saved: Saved, now: Entry | None) -> None:
@@ -117,7 +125,7 @@ class Mender:
                 assert saved.entry.special is not None
                 os.mknod(new, saved.entry.special[0] | 0o600, saved.entry.special[1], dir_fd=directory)
                 self._replace(path, new, directory, now)
-            self._note_owner(path, owned=put_back_at(saved.entry, name_of(path), directory))
+            self._conceded.put_back_at(path, saved, name_of(path), directory)
 
     def _put_original(self, path: str, original: int, now: Entry | None) -> None:
         """Let *path* be the inode that it was."""
@@ -132,11 +140,11 @@ class Mender:
         """Put the content and the attributes back into the inode itself."""
         kept = self._objects.original(original)
         if os.lstat(kept).st_mode & OWNER_WRITES != OWNER_WRITES:
-            change_mode(os.fspath(kept), saved.entry.mode | OWNER_WRITES)
-        fd = os.open(kept, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            _admit(os.fspath(kept), saved.entry.mode)
+        fd = _open(os.fspath(kept))
         try:
             self._fill(path, saved, fd)
-            self._note_owner(path, owned=put_back(saved.entry, saved.xattrs, fd))
+            self._conceded.put_back(path, saved, fd)
         finally:
             os.close(fd)
 
@@ -144,6 +152,7 @@ class Mender:
         copy = self._open_copy(saved)
         try:
             if not same(copy, fd):
+                _demand_writable(fd)
                 if self._displaced is not None:
                     self._displaced.copy(path, fd, self._objects.copier)
                 os.ftruncate(fd, 0)  # else a clone might want room beside what is there
@@ -154,13 +163,18 @@ class Mender:
     def _put_file(self, path: str, saved: Saved, now: Entry | None) -> None:
         still = now is not None and now.kind is Kind.FILE and now.inode == saved.entry.inode
         alone = still and now is not None and now.nlink == 1  # else who knows whose it is by another name
-        if still and self._restore_attributes(path, saved):
-            return
+        if still:
+            with suppress(PermissionError):  # what somebody else has closed to us may still be replaced
+                if self._restore_attributes(path, saved):
+                    return
+                if alone and self._is_anothers(path):
+                    self._refill_in_place(path, saved)
+                    return
         try:
             self._rebuild(path, saved, now)
         except OSError as error:
             room = error.errno in NO_ROOM and self._displaced is None  # else nothing may be removed
-            if alone and room:
+            if (alone and room) or (still and isinstance(error, PermissionError)):
                 self._refill_in_place(path, saved)
             elif room and now is not None:
                 os.unlink(name_of(path), dir_fd=self._directories.writable(parent_of(path)))
@@ -176,15 +190,23 @@ class Mender:
     def _restore_attributes(self, path: str, saved: Saved) -> bool:
         """Put the attributes alone back, if the content is as it was."""
         directory, name = self._directories.parent(path)
-        change_mode(name, saved.entry.mode | OWNER_WRITES, directory)
+        _admit(name, saved.entry.mode, directory)
         if not self._contents.same_bytes(path):
             return False
         fd = self._directories.open_file(path)
         try:
-            self._note_owner(path, owned=put_back(saved.entry, saved.xattrs, fd))
+            self._conceded.put_back(path, saved, fd)
         finally:
             os.close(fd)
         return True
+
+    def _is_anothers(self, path: str) -> bool:
+        """Tell whether the file *path*, or the directory it is in, is somebody else's."""
+        fd = self._directories.open_file(path)
+        try:
+            return is_anothers(fd) or is_anothers(self._directories.open(parent_of(path)))
+        finally:
+            os.close(fd)
 
     def _put_shared(self, path: str, saved: Saved, listing: Mapping[str, Entry]) -> None:
         """Put back a file of several names whose inode could not be linked into the store."""
@@ -196,26 +218,37 @@ class Mender:
             self._refill_in_place(path, saved)
         elif other == path:
             self._put_file(path, saved, now)
-            if len(names) < saved.entry.nlink:
+            # What is somebody else's cannot be joined again at any later time either.
+            if len(names) < saved.entry.nlink and path not in self._conceded:
                 self.severed.add(path)
         else:
-            with (
-                self._directories.holding(parent_of(other)) as source,
-                self._beside(path) as (directory, new),
-            ):
-                os.link(name_of(other), new, src_dir_fd=source, dst_dir_fd=directory, follow_symlinks=False)
-                self._replace(path, new, directory, now)
+            try:
+                self._put_link(path, other, now)
+            except PermissionError:  # somebody else's, which only they may give another name
+                if listing.get(other, saved.entry).uid == os.geteuid():
+                    raise
+                self._put_file(path, saved, now)
+
+    def _put_link(self, path: str, other: str, now: Entry | None) -> None:
+        """Let *path* be the file that *other* is."""
+        with self._directories.holding(parent_of(other)) as source, self._beside(path) as (directory, new):
+            os.link(name_of(other), new, src_dir_fd=source, dst_dir_fd=directory, follow_symlinks=False)
+            self._replace(path, new, directory, now)
+            with suppress(FileNotFoundError):  # to rename one name of a file to another does nothing at all
+                os.unlink(new, dir_fd=directory)
+            if other in self._conceded:
+                self._conceded[path] = self._conceded[other]
 
     def _refill_in_place(self, path: str, saved: Saved) -> None:
         """Do as `_refill` does where the inode is not in the store, but still in its place."""
         directory, name = self._directories.parent(path)
-        change_mode(name, saved.entry.mode | OWNER_WRITES, directory)
-        fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        _admit(name, saved.entry.mode, directory)
+        fd = _open(name, directory)
         try:
             if describe(os.fstat(fd)).inode != saved.entry.inode:
                 raise OSError(errno.ESTALE, "something else changes it")
             self._fill(path, saved, fd)
-            self._note_owner(path, owned=put_back(saved.entry, saved.xattrs, fd))
+            self._conceded.put_back(path, saved, fd)
         finally:
             os.close(fd)
 
@@ -225,7 +258,7 @@ class Mender:
             fd = os.open(new, NEW_FILE | os.O_NOFOLLOW, 0o600, dir_fd=directory)
             try:
                 self._objects.copier.copy(copy, fd)
-                self._note_owner(path, owned=put_back(saved.entry, saved.xattrs, fd))
+                self._conceded.put_back(path, saved, fd)
             finally:
                 os.close(fd)
         finally:
@@ -270,3 +303,23 @@ class Mender:
             return not self._contents.same_bytes(path)
         except OSError:
             return True
+
+
+def _admit(name: str, mode: int, directory: int | None = None) -> None:
+    """Let ourselves read and write a file of *mode*, if it is ours; if not, it may admit us by way of the group."""
+    with suppress(PermissionError):
+        change_mode(name, mode | OWNER_WRITES, directory)
+
+
+def _open(name: str, directory: int | None = None) -> int:
+    """Open a file to be written in place, or only to be looked at, if it is somebody else's and we may do no more."""
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(name, os.O_RDWR | flags, dir_fd=directory)
+    except PermissionError:
+        return os.open(name, os.O_RDONLY | flags, dir_fd=directory)
+
+
+def _demand_writable(fd: int) -> None:
+    if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDWR:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 
-import msgspec
-
+from .attributes import is_anothers
 from .changes import Change, ChangeKind
+from .concessions import Concessions
 from .contents import Contents
 from .directories import NEW_MODE, ROOT, Directories, join, name_of, parent_of
 from .displaced import Displaced
@@ -32,7 +32,10 @@ REPORTED = 10_000  # paths named of those that were too many to list
 
 
 class Restoration:
-    """The way back of one tree. *failures* are the paths that could not be put back, and why."""
+    """The way back of one tree. *failures* are the paths that could not be put back, and why.
+
+    *conceded* are those that were put back as far as they are ours; it is added to.
+    """
 
     def __init__(
         self,
@@ -41,17 +44,19 @@ class Restoration:
         directories: Directories,
         token: str,
         displaced: Displaced | None,
+        conceded: Concessions,
     ) -> None:
         self.failures: dict[str, OSError | None] = {}
         self.swept: list[str] = []  # what was removed because it had not been there
         self._saved = saved
+        self._conceded = conceded
         self._entries = {path: each.entry for path, each in saved.items()}
         self._racy = {path for path, each in saved.items() if each.racy}
         self._directories = directories
         self._displaced = displaced
         self._temporary = temporary_prefix(token)
-        self._contents = Contents(saved, objects, directories)
-        self._mender = Mender(saved, objects, directories, token, displaced)
+        self._contents = Contents(saved, objects, directories, conceded)
+        self._mender = Mender(saved, objects, directories, token, displaced, conceded)
 
     def run(self, changes: tuple[Change, ...]) -> None:
         """Put everything back. Whatever cannot be is in *failures* afterwards. Raises OSError if the root cannot."""
@@ -113,7 +118,11 @@ class Restoration:
 
     def _belongs(self, path: str, found: os.DirEntry[str]) -> bool:
         saved = self._saved.get(path)
-        return saved is not None and saved.entry.kind is _kind(found)
+        if saved is None or saved.entry.kind is not _kind(found):
+            return False
+        # Nobody but its owner can make of it what the directory was.
+        strange = saved.entry.kind is Kind.DIRECTORY and found.inode() != saved.entry.ino
+        return not strange or not is_anothers(self._directories.open(path))
 
     def _discard(self, path: str) -> None:
         try:
@@ -176,7 +185,7 @@ class Restoration:
             return {ROOT}
         left = set(self._entries.keys() ^ now.entries.keys())
         for path in self._entries.keys() & now.entries.keys():
-            wanted, entry = self._entries[path], now.entries[path]
+            wanted, entry = self._wanted(path), now.entries[path]
             moved = wanted.kind is Kind.DIRECTORY and wanted.mtime_ns != entry.mtime_ns
             if moved or self._differs(path, now.entries):
                 left.add(path)
@@ -184,11 +193,12 @@ class Restoration:
 
     def _differs(self, path: str, now: Mapping[str, Entry]) -> bool:
         """Tell whether *path* still has to be put back: what is not ours to give back does not count."""
-        if path in self._mender.disowned:
-            wanted, entry = self._entries[path], now[path]
-            same = msgspec.structs.replace(entry, uid=wanted.uid, gid=wanted.gid, mode=wanted.mode)
-            now = {path: same}
-        return differs(path, self._entries, now, self._contents, self._racy)
+        wanted = {path: self._wanted(path)}
+        return differs(path, wanted, now, self._contents, self._racy)
+
+    def _wanted(self, path: str) -> Entry:
+        conceded = self._conceded.get(path)
+        return self._entries[path] if conceded is None else conceded.entry
 
 
 def _severed() -> OSError:

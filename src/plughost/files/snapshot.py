@@ -20,6 +20,7 @@ import msgspec
 
 from ..errors import TreeError
 from .changes import Change, ChangeKind, compare
+from .concessions import Concessions
 from .contents import Contents
 from .directories import ROOT, Directories
 from .displaced import Displaced
@@ -40,6 +41,7 @@ class Snapshot:
         self._objects = objects
         self._inventory = inventory
         self._note = inventory.note
+        self._conceded = Concessions()
         self._index()
 
     @classmethod
@@ -82,6 +84,14 @@ class Snapshot:
         """What was in the tree, by path; `.` is its root."""
         return MappingProxyType(self._entries)
 
+    @property
+    def conceded(self) -> tuple[str, ...]:
+        """What was put back, but for an owner, a mode, times or attributes that only somebody else may set.
+
+        From then on that is not taken for a change. The store still knows how it was.
+        """
+        return tuple(sorted(self._conceded))
+
     def changes(self) -> tuple[Change, ...]:
         """Return what is not as it was. Raises TreeError if the tree cannot be read, or is beyond all limits."""
         with Directories(self.root, force=True) as directories:
@@ -100,8 +110,8 @@ class Snapshot:
         """
         self._objects.regain()
         with Directories(self.root, force=True) as directories:
-            saved, token = self._inventory.saved, self._inventory.token
-            restoration = Restoration(saved, self._objects, directories, token, displaced)
+            saved, token, before = self._inventory.saved, self._inventory.token, dict(self._conceded)
+            restoration = Restoration(saved, self._objects, directories, token, displaced, self._conceded)
             try:
                 listing = list_tree(directories)
                 if not listing.complete:
@@ -112,6 +122,9 @@ class Snapshot:
                 restoration.run(tuple(undone))
             except OSError as error:
                 raise _lost(self.root, {ROOT: error}) from error
+            finally:
+                if self._conceded != before:
+                    self._index()
         if restoration.failures:
             raise _lost(self.root, restoration.failures)
         return tuple(undone)
@@ -136,6 +149,7 @@ class Snapshot:
         inventory = msgspec.structs.replace(self._inventory, generation=generation, note=note, saved=saved)
         write_inventory(self.store, inventory)
         self._inventory, self._note = inventory, note
+        self._conceded = Concessions()
         self._index()
         self._objects.keep_only(*numbers(saved.values()))
 
@@ -163,10 +177,11 @@ class Snapshot:
     def _index(self) -> None:
         saved = self._inventory.saved
         self._entries = {path: each.entry for path, each in saved.items()}
+        self._entries |= {path: each.entry for path, each in self._conceded.items()}
         self._racy = {path for path, each in saved.items() if each.racy}
 
     def _compare(self, listing: Listing, directories: Directories) -> tuple[Change, ...]:
-        contents = Contents(self._inventory.saved, self._objects, directories)
+        contents = Contents(self._inventory.saved, self._objects, directories, self._conceded)
         return compare(self._entries, listing.entries, contents, self._racy)
 
 

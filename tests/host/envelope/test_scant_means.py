@@ -1,10 +1,11 @@
-"""A plugin is undone also where the disk is full; the pass goes on."""
+"""A plugin is undone also where the disk is full, and where the directory is somebody else's; the pass goes on."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 from tests.host.envelope.lab import Lab
 
+SOMEBODY = 1_000
+POWERLESS = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]
 FILL = """
 def fill(path):
     with open(path, "ab", buffering=0) as file:
@@ -64,3 +67,53 @@ def test_a_plugin_that_fills_the_disk_is_undone_and_the_next_one_runs(
     assert small.portrait() == before
     assert small.one(small.plugin("b-works")).status == "success"
     assert len(small.entries) == (1 if dry_run else 2)
+
+
+@pytest.fixture
+def shared(lab: Lab) -> Lab:
+    """A directory of somebody else's that our group may write to."""
+    if os.getuid() or not shutil.which("setpriv"):
+        pytest.skip("only root can make files of another owner")
+    for path in (lab.home, lab.root, lab.root / "a.txt"):
+        os.chown(path, SOMEBODY, 0)
+        path.chmod(0o770 if path.is_dir() else 0o660)
+    os.utime(lab.root / "a.txt", ns=(7, 7))
+    return lab
+
+
+def transform(lab: Lab, plugin: Path, *words: str) -> int:
+    """Run the command without the powers of root, and return its exit status."""
+    command = [sys.executable, "-m", "plughost", "transform", str(lab.root), "--plugin", str(plugin), *words]
+    ran = subprocess.run(
+        [*POWERLESS, *command],
+        check=False,
+        capture_output=True,
+        env={**os.environ, "TMPDIR": str(lab.home / "tmp")},
+        timeout=250,
+    )
+    return ran.returncode
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("how", ["written", "replaced", "removed"])
+def test_a_plugin_in_a_directory_of_somebody_elses_is_undone_and_the_next_one_runs(
+    shared: Lab, how: str, dry_run: bool
+) -> None:
+    deeds = {
+        "written": "path.write_text('other')",
+        "replaced": "(path.parent / 'new').write_text('other'); (path.parent / 'new').replace(path)",
+        "removed": "path.unlink()",
+    }
+    hook = "describe_changes" if dry_run else "transform"
+    failing = shared.plugin(
+        "a-fails", f"def {hook}(self, path, ctx):\n    {deeds[how]}\n    raise PluginError('q')"
+    )
+    before = shared.portrait()
+    assert transform(shared, failing, *(["--dry-run"] if dry_run else [])) == 1
+    after = shared.portrait()
+    assert after.keys() == before.keys()
+    assert shared.text("a.txt") == "a\n"
+    found = (shared.root / "a.txt").stat()
+    assert (found.st_uid, found.st_mtime_ns != 7) == ((SOMEBODY, True) if how == "written" else (0, False))
+    assert transform(shared, shared.plugin("b-works")) == 0
+    assert [entry["status"] for entry in shared.entries][not dry_run :] == ["success"]
