@@ -299,6 +299,75 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path):
         Record(tmp_path / "file" / "creation.json").append([entry("a")])
 
 
+# Looking first
+
+
+def check(path, room=0, *, make=False):
+    Record(path).check(room=room, make=make)
+
+
+def test_to_look_makes_nothing_unless_it_is_told_to(path):
+    path.parent.parent.mkdir()
+    check(path)
+    assert not path.parent.exists()
+    check(path, make=True)
+    assert [each.name for each in path.parent.iterdir()] == ["creation.json.lock"]
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_a_record_must_have_as_much_room_left_as_is_asked_for(over, path, record, monkeypatch):
+    monkeypatch.setattr(creation, "SIZE_LIMIT", 1000)
+    path.write_bytes(b"{}".ljust(900 + over))
+    if over > 0:
+        with pytest.raises(TreeError) as caught:
+            check(path, 100)
+        assert caught.value.path == str(path)
+    else:
+        check(path, 100)
+
+
+def test_a_lock_that_another_holds_is_no_reason_to_refuse_beforehand(path, record):
+    with child(HOLD_LOCK, f"{path}.lock") as holder:
+        assert holder.stdout.readline() == "held\n"
+        check(path)
+        holder.communicate(timeout=250)
+
+
+def test_a_filesystem_that_takes_no_file_is_found_out_beforehand():
+    with pytest.raises(TreeError):
+        check(Path("/proc/creation.json"), make=True)
+
+
+@pytest.mark.parametrize("spoil", ["directory", "above"])
+def test_a_directory_that_may_not_be_written_is_found_out_beforehand(spoil, ordinary):
+    path = ordinary / "run/.exlab-wizard/creation.json"
+    path.parent.mkdir(parents=True)
+    if spoil == "above":
+        path.parent.rmdir()
+    locked = path.parent if spoil == "directory" else path.parent.parent
+    locked.chmod(0o555)
+    with pytest.raises(TreeError) as caught:
+        check(path)
+    assert caught.value.path == str(locked)
+
+
+def test_a_lock_that_may_only_be_read_is_taken_all_the_same(ordinary):
+    path = ordinary / "creation.json"
+    (ordinary / "creation.json.lock").touch(mode=0o444)
+    check(path)
+    Record(path).append([entry("a")])
+    assert ids(path) == ["a"]
+
+
+def test_a_lock_that_cannot_be_opened_is_named_beforehand_and_afterwards(ordinary):
+    path = ordinary / "creation.json"
+    (ordinary / "creation.json.lock").touch(mode=0)
+    for use in (lambda: check(path), lambda: Record(path).append([entry("a")])):
+        with pytest.raises(TreeError) as caught:
+            use()
+        assert caught.value.path == f"{path}.lock"
+
+
 # Several writers
 
 

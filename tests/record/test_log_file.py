@@ -5,6 +5,7 @@ import socket
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,29 @@ def test_a_log_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
 
 
 # The raw stderr
+
+
+def test_to_look_at_a_log_makes_nothing_unless_it_is_told_to(tmp_path):
+    log = WizardLog(tmp_path / "logs", "h")
+    log.check(make=False)
+    assert not log.path.parent.exists()
+    log.check(make=True)
+    assert log.path.read_text() == ""
+
+
+@pytest.mark.parametrize("name", ["wizard.h.log", "."])
+def test_a_log_that_may_not_be_written_is_found_out_beforehand(name, ordinary):
+    log = WizardLog(ordinary, "h")
+    log.append(["one"])
+    (ordinary / name).chmod(0o555)
+    with pytest.raises(TreeError) as caught:
+        log.check(make=False)
+    assert caught.value.path == str(ordinary / name)
+
+
+def test_a_filesystem_that_takes_no_log_is_found_out_beforehand():
+    with pytest.raises(TreeError):
+        WizardLog(Path("/proc"), "h").check(make=True)
 
 
 def test_raw_bytes_are_kept_as_they_are(tmp_path):

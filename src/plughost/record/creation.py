@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from ..errors import TreeError
-from . import lock
+from . import lock, place
 from .schema import stamp
 
 SCHEMA_VERSION = "1.8"
@@ -55,6 +55,26 @@ class Record:
                 found = self._load(directory)
         return {} if found is None else found[0]
 
+    def check(self, *, room: int, make: bool) -> None:
+        """Raise TreeError if entries of *room* bytes could not be added now. The record is left as it is.
+
+        The lock beside it is made if *make* says so: that is the only proof that a file can be made there.
+        """
+        place.check_directory(self.path.parent, levels=1)
+        with self._translated():
+            if make:
+                self._make_directory()
+            try:
+                directory = self._open_directory()
+            except FileNotFoundError:
+                return
+            with _closing(directory):
+                found = self._load(directory)
+                if found is not None and found[1].st_size > SIZE_LIMIT - room:
+                    problem = f"within {room} bytes of the {SIZE_LIMIT} that a record may have"
+                    raise TreeError(str(self.path), problem, "Move it away: the next pass begins a new one")
+                lock.check(directory, *self._lock_name, make=make)
+
     def append(self, entries: Sequence[dict[str, Any]], *, header: dict[str, Any] | None = None) -> None:
         """Add *entries*, each with an `id` of its own; one that is there already is replaced.
 
@@ -62,9 +82,11 @@ class Record:
         TreeError, and leaves the record as it was, if that is not one of ours, is locked or cannot be written.
         """
         with self._translated():
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(self.path.parent, 0o755)
-            with _closing(self._open_directory()) as directory, self._locked(directory):
+            self._make_directory()
+            with (
+                _closing(self._open_directory()) as directory,
+                lock.held(directory, *self._lock_name, self._lock_timeout_s),
+            ):
                 self._sweep(directory)
                 found = self._load(directory)
                 document, was = (self._begun(header or {}), None) if found is None else found
@@ -163,9 +185,15 @@ class Record:
                 with contextlib.suppress(OSError):  # a directory, or another's: not worth failing for
                     os.unlink(name, dir_fd=directory)
 
-    def _locked(self, directory: int) -> contextlib.AbstractContextManager[None]:
-        name = f"{self.path.name}.lock"
-        return lock.held(directory, name, str(self.path.with_name(name)), self._lock_timeout_s)
+    def _make_directory(self) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self.path.parent, 0o755)
+
+    @property
+    def _lock_name(self) -> tuple[str, str]:
+        """The name of the lock, and its path for people."""
+        path = self.path.with_name(f"{self.path.name}.lock")
+        return path.name, str(path)
 
     # Refusing
 
@@ -180,6 +208,11 @@ class Record:
             if error.errno in (errno.ELOOP, errno.ENOTDIR):
                 self._blame_link(error)
             reason = error.strerror or str(error)
+            name, lock_path = self._lock_name
+            if error.filename == name:
+                raise TreeError(
+                    lock_path, f"cannot be used: {reason}", "Remove it: it holds nothing"
+                ) from error
             raise TreeError(str(self.path), f"cannot be used: {reason}", "Check the directory") from error
 
     def _blame_link(self, error: OSError) -> None:

@@ -37,10 +37,22 @@ def held(directory: int, name: str, shown: str, timeout_s: float) -> Iterator[No
         os.close(fd)
 
 
-def _try(directory: int, name: str, shown: str) -> int | None:
+def check(directory: int, name: str, shown: str, *, make: bool) -> None:
+    """Raise TreeError or OSError if the lock could not be taken even if nobody had it. It is made only if told so."""
+    try:
+        fd = _try(directory, name, shown, make=make)
+    except FileNotFoundError:
+        if make:  # so answers a filesystem that takes no files
+            raise
+        return
+    if fd is not None:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
+
+
+def _try(directory: int, name: str, shown: str, *, make: bool = True) -> int | None:
     """Return the descriptor that holds the lock, or None if another has it."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    fd = os.open(name, flags, 0o644, dir_fd=directory)
+    fd = _open(directory, name, os.O_CREAT if make else 0)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise TreeError(shown, "not a regular file", "Remove it")
@@ -54,6 +66,18 @@ def _try(directory: int, name: str, shown: str) -> int | None:
         raise
     os.close(fd)
     return None
+
+
+def _open(directory: int, name: str, create: int) -> int:
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(name, flags | os.O_RDWR | create, 0o644, dir_fd=directory)
+    except PermissionError as error:
+        # Another user's: most filesystems let also those lock it who may only read it.
+        try:
+            return os.open(name, flags | os.O_RDONLY, dir_fd=directory)
+        except OSError:
+            raise error from None
 
 
 def _is_at(fd: int, directory: int, name: str) -> bool:

@@ -18,6 +18,7 @@ from typing import Self
 
 from ..errors import TreeError
 from ..messages.quoting import one_line
+from . import place
 
 STDERR_LIMIT = 16_777_216  # bytes of one attempt that are kept
 NAME_LIMIT = 64  # characters of a host's name in a file name
@@ -32,6 +33,13 @@ class WizardLog:
 
     def __init__(self, directory: Path, host: str | None = None) -> None:
         self.path = directory / f"wizard.{_file_name(socket.gethostname() if host is None else host)}.log"
+
+    def check(self, *, make: bool) -> None:
+        """Raise TreeError if lines could not be added now. The log is begun only if *make* says so."""
+        place.check_directory(self.path.parent, levels=2)
+        place.check_file(self.path)
+        if make:
+            os.close(_open(self.path, os.O_APPEND, 0o644))
 
     def append(self, lines: Iterable[str]) -> None:
         """Add *lines*, each without its line feed, in one piece. Raises TreeError."""

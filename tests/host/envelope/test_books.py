@@ -17,6 +17,7 @@ from plughost.files.store import place
 from plughost.host.envelope import plugin_flow
 from plughost.host.envelope.ledger import settle, touched
 from plughost.host.events import PluginApplied, PluginBegun
+from plughost.record import creation
 from tests.host.envelope.lab import Lab
 
 
@@ -67,6 +68,28 @@ def test_a_record_that_could_not_be_written_is_refused_before_a_file_is_touched(
         lab.run(lab.plugin("one"), record=lab.root / record)
     assert lab.portrait() == before
     assert lab.run(lab.plugin("two")).ok
+
+
+@pytest.mark.requirement("envelope:record:atomic")
+@pytest.mark.parametrize("option", [{"logs": "/proc"}, {"record": "/proc/creation.json"}])
+def test_a_place_that_takes_no_file_is_refused_before_a_plugin_is_asked(
+    option: dict[str, str], lab: Lab
+) -> None:
+    before = lab.portrait()
+    with pytest.raises(TreeError):
+        lab.run(lab.plugin("one"), **option)
+    assert lab.portrait() == before
+    assert not lab.events
+
+
+@pytest.mark.requirement("envelope:record:atomic")
+def test_a_record_that_is_nearly_full_is_refused_before_a_plugin_is_asked(lab: Lab) -> None:
+    lab.write({".exlab-wizard/creation.json": b"{}".ljust(creation.SIZE_LIMIT - 300)})
+    before = lab.portrait()
+    with pytest.raises(TreeError):
+        lab.run(lab.plugin("one"))
+    assert lab.portrait() == before
+    assert not lab.events
 
 
 @pytest.mark.requirement("envelope:tree:killed")

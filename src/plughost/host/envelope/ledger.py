@@ -19,6 +19,7 @@ import msgspec
 from ...errors import TreeError
 from ...files.recovery import Recovered
 from ...manifest.envelope_manifest import EnvelopeManifest
+from ...record import place
 from ...record.creation import Record
 from ...record.log_file import WizardLog
 from ...record.log_lines import LogLine, render
@@ -29,6 +30,7 @@ from .worker_log import WorkerLog
 INTERRUPTED = "the pass was interrupted while it ran; its changes were undone"
 STDERR_DIRECTORY = "plugins"  # below that of the logs: plugins/NAME/RUN-ATTEMPT.stderr
 SCRATCH_PREFIX = "plughost-pass-"
+ROOM = 1_048_576  # bytes that a record must have left for a pass to begin: ten thousand files take that much
 TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
 
 
@@ -44,16 +46,17 @@ class Ledger:
 
     def check(self) -> None:
         """Raise TreeError if the record, or the log, could not be added to."""
-        self._record.read()
         if self._options.dry_run:
+            self._record.read()
             return
-        record, logs = self._options.record_path, self._options.log_directory
-        _check_place(record.parent, "Name another record, or make room for it", levels=1)
-        for each in (record, record.with_name(f"{record.name}.lock"), WizardLog(logs).path):
-            if os.path.lexists(each) and (os.path.islink(each) or not os.path.isfile(each)):
-                raise TreeError(str(each), "not a regular file", "Move it away, or name another place for it")
-        _check_place(logs, "Name another directory for the logs, or make room for it", levels=2)
-        _check_place(logs / STDERR_DIRECTORY, "Put a real directory in its place", levels=2)
+        root, logs = self._options.root, self._options.log_directory
+        self._record.check(room=ROOM, make=_is_outside(self._record.path.parent, root))
+        WizardLog(logs).check(make=_is_outside(logs, root))
+        raw = logs / STDERR_DIRECTORY
+        place.check_directory(raw, levels=3)
+        if raw.exists():
+            for manifest in self._options.manifests:
+                place.check_directory(raw / manifest.name, levels=1)
 
     def note(
         self,
@@ -207,16 +210,9 @@ def _summary(entry: Applied) -> LogLine:
     return LogLine(level, "plugin applied", context)
 
 
-def _check_place(directory: Path, remedy: str, *, levels: int) -> None:
-    """Raise TreeError unless we may write to *directory*, or to the one it is to be made in, *levels* above at most."""
-    for _ in range(levels):
-        if os.path.lexists(directory):
-            break
-        directory = directory.parent
-    if os.path.islink(directory) or not os.path.isdir(directory):
-        raise TreeError(str(directory), "no directory, or a link to one", remedy)
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise TreeError(str(directory), "nothing can be written there", remedy)
+def _is_outside(directory: Path, root: Path) -> bool:
+    """Tell whether *directory* is none of the tree's: there, and only there, something may be made to see if it can."""
+    return not Path(os.path.realpath(directory)).is_relative_to(root)
 
 
 def _keep_stderr(path: Path, directory: Path) -> None:

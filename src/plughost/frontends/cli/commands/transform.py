@@ -95,8 +95,9 @@ def command(
 
     A plugin that fails, is late or touches what it must not leaves the directory as it found it; the others run
     all the same. On a terminal you are asked for what a plugin is missing. Exit status: 0 if every plugin
-    succeeded or had nothing to do, 1 if one did not, 2 and 3 if nothing was begun: wrong words, or a directory,
-    record or plugin that cannot be used.
+    succeeded or had nothing to do, 1 if one did not, 2 for wrong words, 3 for a directory, record or plugin that
+    cannot be used. That is found out before a plugin is begun, unless it comes to be so while they run; what they
+    did until then is written down, or else by the next pass, or --recover.
     """
     terminal = Terminal(as_json=as_json)
     if recover:
