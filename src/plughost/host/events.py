@@ -51,6 +51,13 @@ class FileProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeRecovered:
+    """A pass has put right what an earlier one had left: what that was, in words. It is no plugin's event."""
+
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
 class PluginBegun:
     """A pass begins with this plugin: *number* of *count*, over so many *files*."""
 
@@ -140,6 +147,7 @@ What = (
     | Dropped
     | Logged
     | FileProgress
+    | TreeRecovered
     | PluginBegun
     | PluginApplied
     | PluginState
@@ -165,6 +173,7 @@ _NAMES: dict[type, str] = {
     Dropped: "dropped",
     Logged: "logged",
     FileProgress: "file",
+    TreeRecovered: "tree_recovered",
     PluginBegun: "plugin_begun",
     PluginApplied: "plugin_applied",
     PluginState: "plugin_state",

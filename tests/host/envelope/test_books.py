@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from plughost.files import recovery
 from plughost.files.snapshot import Snapshot
 from plughost.files.store import place
 from plughost.host.envelope import plugin_flow
-from plughost.host.envelope.ledger import settle, touched
+from plughost.host.envelope.leftovers import put_right, settle, touched
 from plughost.host.events import PluginApplied, PluginBegun
 from plughost.record import creation
 from tests.host.envelope.lab import Lab
@@ -104,6 +106,37 @@ def test_a_record_that_cannot_be_written_any_more_does_not_keep_anybody_from_the
     assert str(aside[0]) in told
     assert "x:y" in aside[0].read_text()
     aside[0].unlink()
+
+
+@pytest.mark.requirement("envelope:tree:killed")
+def test_entries_that_cannot_be_written_are_all_kept_however_fast_they_follow(lab: Lab) -> None:
+    for number in range(3):
+        record = str(lab.home / "gone/deep/r.json")
+        note = {"touched": True, "record": record, "entries": [{"id": f"x:{number}"}]}
+        Snapshot.take(lab.root, place(lab.root), note)
+        assert put_right(lab.root)
+    aside = list(lab.home.glob("*.plughost-unwritten-*.json"))
+    kept = [entry["id"] for path in aside for entry in json.loads(path.read_bytes())["entries"]]
+    assert sorted(kept) == ["x:0", "x:1", "x:2"]
+    for path in aside:
+        path.unlink()
+
+
+@pytest.mark.requirement("envelope:tree:killed")
+def test_what_was_put_right_is_told_also_by_a_pass_that_is_then_refused(both: Lab) -> None:
+    Snapshot.take(both.root, place(both.root), {"touched": True})
+    both.write({".exlab-wizard/creation.json": "{"})
+    both.run(both.plugin("one"))
+    (told,) = [event for event in both.events if event.name == "tree_recovered"]
+    assert told.plugin == ""
+    assert told.to_dict()["told"]
+    for path in both.home.glob("*.plughost-displaced-*"):
+        shutil.rmtree(path)
+    both.write({".exlab-wizard/creation.json": "{"})
+    Snapshot.take(both.root, place(both.root), {"touched": True})
+    with pytest.raises(TreeError):
+        both.run(both.plugin("two"))
+    assert [event.name for event in both.events].count("tree_recovered") == 2
 
 
 def test_a_pass_in_a_directory_keeps_passes_off_those_above_and_below(lab: Lab) -> None:

@@ -25,7 +25,7 @@ from ...contracts.envelope import policy
 from ...contracts.envelope.session import Mode
 from ...errors import TreeError, Unsupported
 from ...failures import PluginFailure
-from ...files import recovery, store
+from ...files import store
 from ...files.changes import Change, ChangeKind
 from ...files.glance import may_hold
 from ...files.lock import TreeLock
@@ -39,9 +39,10 @@ from ...messages.quoting import is_utf8
 from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
-from ..events import Event, PluginApplied, PluginBegun, What
+from ..events import Event, PluginApplied, PluginBegun, TreeRecovered, What
 from . import worker_cache
-from .ledger import SCRATCH_PREFIX, TEMPORARY, Ledger, remove_scratch, settle, touched
+from .ledger import Ledger
+from .leftovers import SCRATCH_PREFIX, TEMPORARY, put_right, remove_scratch, touched
 from .options import PassOptions, PassResult
 from .plugin_flow import AHEAD, PluginRun
 from .signals import undisturbed
@@ -81,7 +82,7 @@ class Pass:
                 "Let TMPDIR name a directory elsewhere",
             )
         with TreeLock(options.root):
-            told = None if store.find(options.root) is None else (yield Work(self._recover))
+            told = yield from self._recover()
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
             try:
                 (self._scratch / TEMPORARY).mkdir()
@@ -91,10 +92,14 @@ class Pass:
             finally:
                 remove_scratch(self._scratch)
 
-    def _recover(self) -> str | None:
-        """Put right what an earlier pass has left, and say what that was."""
-        recovered = recovery.recover(self._options.root, touched=touched)
-        return None if recovered is None else settle(recovered)
+    def _recover(self) -> Flow[str | None]:
+        """Put right what an earlier pass has left, and say what that was: at once, whatever becomes of this one."""
+        if store.find(self._options.root) is None:
+            return None
+        told: str | None = yield Work(partial(put_right, self._options.root))
+        if told is not None:
+            self._publish("", TreeRecovered(told))
+        return told
 
     def _body(self, recovered: str | None) -> Flow[PassResult]:
         try:

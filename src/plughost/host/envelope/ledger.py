@@ -9,7 +9,6 @@ import os
 import shutil
 import socket
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from typing import Any
 import msgspec
 
 from ...errors import TreeError
-from ...files.recovery import Recovered
 from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import place
 from ...record.creation import Record
@@ -29,9 +27,7 @@ from .worker_log import WorkerLog
 
 INTERRUPTED = "the pass was interrupted while it ran; its changes were undone"
 STDERR_DIRECTORY = "plugins"  # below that of the logs: plugins/NAME/RUN-ATTEMPT.stderr
-SCRATCH_PREFIX = "plughost-pass-"
 ROOM = 1_048_576  # bytes that a record must have left for a pass to begin: ten thousand files take that much
-TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
 
 
 class Ledger:
@@ -125,42 +121,6 @@ class Ledger:
         }
 
 
-def touched(note: dict[str, Any]) -> bool:
-    """Tell whether the pass that left *note* may have left a plugin's changes in the tree."""
-    return bool(note.get("touched", True))
-
-
-def settle(recovered: Recovered) -> str:
-    """Write what a killed pass had not come to write, let its store go, and say what was done.
-
-    A record that cannot be written keeps nobody from the directory: what belongs there is written beside it.
-    """
-    note = recovered.note or {}
-    aside = ""
-    if note.get("record") and note.get("entries"):
-        try:
-            Record(Path(note["record"])).append(note["entries"], header=note.get("header"))
-        except TreeError as error:
-            aside = f"; the record ({error.path}: {error.problem}) could not be written, {_put_aside(recovered, note)}"
-    if scratch := note.get("scratch"):
-        remove_scratch(Path(scratch))
-    recovered.close()
-    if not recovered.changes:
-        return f"an earlier pass was killed; no file had to be put back{aside}"
-    kept = f"; what stood in their place is in {recovered.displaced}" if recovered.displaced else ""
-    return f"an earlier pass was killed; {len(recovered.changes)} paths were put back{kept}{aside}"
-
-
-def _put_aside(recovered: Recovered, note: dict[str, Any]) -> str:
-    """Write what belongs in the record to a file of its own beside the store, and say where."""
-    path = recovered.beside(f"unwritten-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json")
-    try:
-        path.write_bytes(msgspec.json.encode({"record": note["record"], "entries": note["entries"]}))
-    except OSError as error:
-        return f"and neither could {path}: {error.strerror}"
-    return f"what belongs there is in {path}"
-
-
 def _ended_now(entry: Applied) -> Applied:
     """Return *entry* with the time it took, if it was written down before its plugin had ended."""
     if entry.status != "aborted" or entry.finished_at != entry.started_at:
@@ -169,18 +129,6 @@ def _ended_now(entry: Applied) -> Applied:
     took = now - datetime.fromisoformat(entry.started_at)
     cost = msgspec.structs.replace(entry.isolation, duration_ms=round(took.total_seconds() * 1000))
     return msgspec.structs.replace(entry, finished_at=stamp(now), isolation=cost)
-
-
-def remove_scratch(scratch: Path) -> None:
-    """Remove a pass's temporary directory, whatever a plugin made of it."""
-    if not scratch.name.startswith(SCRATCH_PREFIX):  # the name comes from a file: never anything else
-        return
-    with suppress(OSError):  # nearly always nobody has left anything there
-        os.rmdir(scratch / TEMPORARY)
-        os.rmdir(scratch)
-        return
-    with suppress(OSError):
-        shutil.rmtree(scratch)
 
 
 def aborted(run: str, manifest: EnvelopeManifest) -> Applied:

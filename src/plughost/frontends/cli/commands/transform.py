@@ -172,12 +172,10 @@ def _choose(
 
 def _recover(terminal: Terminal, directory: Path) -> int:
     from ....files.lock import TreeLock
-    from ....files.recovery import recover
-    from ....host.envelope.ledger import settle, touched
+    from ....host.envelope.leftovers import put_right
 
     with TreeLock(directory):
-        found = recover(directory, replaced=True, touched=touched)
-        told = None if found is None else settle(found)
+        told = put_right(directory, replaced=True)
     terminal.data({"ok": True, "recovered": told})
     terminal.text(told or "Nothing to recover: no pass was interrupted here.")
     return EXIT_OK
@@ -199,11 +197,13 @@ class _Progress:
             self._terminal.note(one_line(f"{plugin}: … and more, which is in the logs"))
 
     def note(self, event: Event) -> None:
-        from ....host.events import FileProgress, Logged, PluginBegun
+        from ....host.events import FileProgress, Logged, PluginBegun, TreeRecovered
         from ....process.news import StderrLine
         from ....record.log_lines import LogLine, said
 
         match event.what:
+            case TreeRecovered(told):  # now: the pass may yet fail
+                self._terminal.note(told)
             case PluginBegun(number, count, files):
                 self._terminal.progress(f"[{number}/{count}] {event.plugin}: {files} files")
             case FileProgress(path, status, index, count) if status != "started":
@@ -218,8 +218,6 @@ class _Progress:
 
 
 def _show(terminal: Terminal, result: PassResult) -> None:
-    if result.recovered:
-        terminal.note(result.recovered)
     for problem in result.problems:
         terminal.error(_cut(problem))
     if result.problems:
