@@ -206,3 +206,12 @@ def test_a_dry_run_leaves_an_old_record_and_its_times_alone(lab: Lab) -> None:
     before: Any = {path: path.stat().st_mtime_ns for path in lab.root.rglob("*")}
     lab.one(lab.plugin("plans", PREVIEW), dry_run=True)
     assert {path: path.stat().st_mtime_ns for path in lab.root.rglob("*")} == before
+
+
+def test_a_dry_run_that_writes_and_reports_nothing_still_names_all_that_it_wrote(lab: Lab) -> None:
+    body = """def describe_changes(self, path, ctx):
+        Path("new.txt").write_text("x"); Path("new").mkdir(); os._exit(5)"""
+    entry = lab.one(lab.plugin("sly", body), dry_run=True)
+    assert entry.status == "policy_violation"
+    assert entry.violations == entry.files_affected == ["new", "new.txt"]
+    assert not entry.warnings

@@ -210,7 +210,7 @@ class PluginRun:
         told = sorted(
             self.told.values(), key=lambda each: each.status != "failed"
         )  # what failed is not cut off
-        most = len(told) if self.options.dry_run else MOST_LISTED
+        most = max(MOST_LISTED, len(told) if self.options.dry_run else 0)
         if max(len(affected), len(told)) > most:
             self.warnings.append(f"of {len(affected)} changes and {len(told)} files, {most} are listed here")
         return Applied(
