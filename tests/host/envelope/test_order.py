@@ -58,6 +58,17 @@ def test_a_failed_plugin_does_not_stop_the_rest_unless_the_pass_is_fatal(
     assert lab.text("b.csv") == "b\nb-good\n"
 
 
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_fatal_pass_whose_last_plugin_fails_was_not_stopped_for_all_have_run(jobs: int, lab: Lab) -> None:
+    lab.write({"b.csv": ""})
+    fails = lab.plugin("z-fails", "def transform(self, path, ctx):\n    raise PluginError('x')")
+    for plugins in ([fails], [lab.plugin("a-good", extensions=[".csv"]), fails]):
+        result = lab.run(*plugins, jobs=jobs, fatal=True)
+        assert result.plugins_applied[-1].status == "failed"
+        assert not result.aborted
+        assert not result.ok
+
+
 def test_a_plugin_that_has_nothing_to_do_does_not_stop_a_fatal_pass(lab: Lab) -> None:
     result = lab.run(lab.plugin("a-none", extensions=[".none"]), lab.plugin("b-good"), fatal=True)
     assert statuses(result) == [("a-none", "skipped"), ("b-good", "success")]

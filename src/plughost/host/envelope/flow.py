@@ -213,7 +213,7 @@ class Pass:
     # Plugin after plugin
 
     def _apply_all(self) -> Flow[bool]:
-        """Apply every plugin, or as many as may be; tells whether the pass was stopped."""
+        """Apply every plugin, or as many as may be; tells whether the pass was given up, or stopped before its end."""
         runs = [self._first, *(self._plugin_run(manifest) for manifest in self._options.manifests[1:])]
         while runs and not self._stopped:
             yield from self._take_over()
@@ -223,7 +223,8 @@ class Pass:
                 yield from self._apply_group(group)
             else:
                 yield from self._apply(group[0], last=not runs)
-        return self._stopped
+        left = len(self._options.manifests) - len(self._entries)
+        return left > 0 or any(entry.status == "aborted" for entry in self._entries)
 
     @property
     def _stopped(self) -> bool:
