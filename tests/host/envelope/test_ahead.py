@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from plughost.host.envelope.head_start import used_s
 from tests.host.envelope.lab import Lab
 
 AHEAD = "--ahead"
+TICK_MS = 10  # the kernel counts the time of a process that is running so often at least
 
 
 def told(lab: Lab) -> list[bool]:
@@ -58,3 +63,17 @@ def test_workers_that_run_at_once_are_not_started_ahead(lab: Lab) -> None:
     lab.write({"b.csv": "1,2\n"})
     lab.run(lab.plugin("a"), lab.plugin("b", extensions=[".csv"]), jobs=2)
     assert told(lab) == [False, False]
+
+
+@pytest.mark.requirement("envelope:record:truth")
+def test_a_worker_that_was_started_ahead_took_no_less_time_than_it_used(both: Lab) -> None:
+    cost = both.one(both.plugin("p")).isolation
+    assert cost.cpu_ms > 0
+    assert cost.duration_ms + TICK_MS >= cost.cpu_ms
+
+
+def test_nobody_can_tell_what_a_process_has_used_that_is_gone() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    assert used_s(child.pid) == 0.0
+    assert used_s(os.getpid()) > 0.0

@@ -29,6 +29,7 @@ from ...manifest.binding import Binding
 from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import schema
 from ...record.schema import Applied, Isolation, stamp
+from .head_start import used_s
 from .options import PassOptions, Question
 from .steps import TOO_LATE, Dismiss, Finish, Flow, Launch, Put, WorkerLink
 from .worker_log import WorkerLog
@@ -118,9 +119,9 @@ class PluginRun:
             if link is not None:
                 yield Dismiss((link,))
             return
+        link, self.waiting = self.waiting, None
+        began = time.monotonic() - (0.0 if link is None else used_s(link.process.pid))
         try:
-            began = time.monotonic()
-            link, self.waiting = self.waiting, None
             if link is None:
                 link = yield from self.launch()
             yield Finish(link, line)
