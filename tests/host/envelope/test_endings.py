@@ -257,6 +257,10 @@ def test_ctrl_c_during_a_pass_undoes_it_and_is_raised(jobs: int, lab: Lab) -> No
             host.run_pass(lab.root, [slow, other], jobs=jobs)
         assert lab.portrait() == before
         assert {entry["status"] for entry in lab.entries} == {"aborted"}
+        cost = lab.entries[0]["isolation"]
+        assert (cost["attempts"], cost["exit_code"]) == (1, -signal.SIGKILL)
+        assert cost["cpu_ms"] > 0
+        assert not any("failure" in entry or "crash" in entry for entry in lab.entries)
 
 
 ASKS = """
@@ -286,6 +290,10 @@ def test_what_the_callers_own_code_raises_is_raised_and_the_pass_undone(
         lab.run(asks, other, ask=ask, input_timeout_s=limit)
     assert lab.portrait() == before
     assert [(entry["plugin"], entry["status"]) for entry in lab.entries] == [("asks", "aborted")]
+    cost = lab.entries[0]["isolation"]
+    assert (cost["attempts"], cost["exit_code"]) == (1, 2), "its worker had asked, and was gone"
+    assert cost["cpu_ms"] > 0
+    assert cost["duration_ms"] > 0
 
 
 @pytest.mark.parametrize("error", [Broken, TimeoutError])

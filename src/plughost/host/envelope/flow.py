@@ -19,6 +19,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ...contracts.envelope import host as envelope
 from ...contracts.envelope import policy
@@ -41,7 +42,7 @@ from ...record.schema import Applied
 from ..engine import Engine
 from ..events import Event, PluginApplied, PluginBegun, TreeRecovered, What
 from . import worker_cache
-from .ledger import Ledger
+from .ledger import Ledger, entries_of
 from .leftovers import SCRATCH_PREFIX, TEMPORARY, put_right, remove_scratch, touched
 from .options import PassOptions, PassResult
 from .plugin_flow import AHEAD, PluginRun
@@ -66,6 +67,7 @@ class Pass:
         self._entries: list[Applied] = []
         self._failures: list[PluginFailure] = []
         self._at_work: list[PluginRun] = []  # those that were begun and are not yet written down
+        self._begun: dict[str, Any] = {}  # the note of who was begun last; another is of what became of them
         self._scratch = Path()
         self._saved: Snapshot | None = None
 
@@ -148,7 +150,9 @@ class Pass:
             logs = [log for run in self._at_work for log in run.logs]
             for _, _, log in logs:
                 log.close()
-            self._ledger.write_noted(self._saved.note, logs)
+            if self._at_work:
+                judged = [] if self._saved.note is self._begun else entries_of(self._saved.note)
+                self._ledger.write(judged or [run.interrupted() for run in self._at_work], logs)
             self._saved.close()
 
     # Validation
@@ -345,7 +349,8 @@ class Pass:
 
     def _begin(self, *runs: PluginRun) -> None:
         self._at_work = list(runs)
-        self._snapshot.set_note(self._ledger.note(at_work=[run.manifest for run in runs]))
+        self._begun = self._ledger.note(at_work=[run.manifest for run in runs])
+        self._snapshot.set_note(self._begun)
         for run in runs:
             run.started = datetime.now(UTC)
             number = self._options.manifests.index(run.manifest) + 1

@@ -76,14 +76,11 @@ class Ledger:
             "entries": [entry.to_dict() for entry in (*entries, *hit)],
         }
 
-    def write_noted(self, note: dict[str, Any], logs: Sequence[tuple[int, str, WorkerLog]]) -> None:
-        """Write what *note* says is yet to be written. To have written it before does no harm. Raises TreeError."""
-        entries = [_ended_now(msgspec.convert(entry, Applied)) for entry in note.get("entries", ())]
-        if entries:
-            self.write(entries, logs)
-
     def write(self, entries: Sequence[Applied], logs: Sequence[tuple[int, str, WorkerLog]]) -> None:
-        """Add *entries* to the record, and what workers (pid, plugin, log) had to say to the log. Raises TreeError."""
+        """Add *entries* to the record, and what workers (pid, plugin, log) had to say to the log. Raises TreeError.
+
+        To have written them before does no harm.
+        """
         if self._options.dry_run:
             return
         self._record.append([entry.to_dict() for entry in entries], header=self._header())
@@ -121,18 +118,13 @@ class Ledger:
         }
 
 
-def _ended_now(entry: Applied) -> Applied:
-    """Return *entry* with the time it took, if it was written down before its plugin had ended."""
-    if entry.status != "aborted" or entry.finished_at != entry.started_at:
-        return entry
-    now = datetime.now(UTC)
-    took = now - datetime.fromisoformat(entry.started_at)
-    cost = msgspec.structs.replace(entry.isolation, duration_ms=round(took.total_seconds() * 1000))
-    return msgspec.structs.replace(entry, finished_at=stamp(now), isolation=cost)
+def entries_of(note: dict[str, Any]) -> list[Applied]:
+    """Return the entries that *note* says are yet to be written."""
+    return [msgspec.convert(entry, Applied) for entry in note.get("entries", ())]
 
 
 def aborted(run: str, manifest: EnvelopeManifest) -> Applied:
-    """Return the entry of a plugin that was not let finish."""
+    """Return the entry of a plugin that is not let finish, written before it begins: what it will cost nobody knows."""
     now = stamp(datetime.now(UTC))
     return Applied(
         id=f"{run}:{manifest.name}",

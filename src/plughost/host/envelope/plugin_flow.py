@@ -30,6 +30,7 @@ from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import schema
 from ...record.schema import Applied, Isolation, stamp
 from .head_start import used_s
+from .ledger import INTERRUPTED
 from .options import PassOptions, Question
 from .steps import TOO_LATE, Dismiss, Finish, Flow, Launch, Put, WorkerLink
 from .worker_log import WorkerLog
@@ -131,15 +132,21 @@ class PluginRun:
         finally:
             self.duration_s += time.monotonic() - began
             self.attempts += 1
+            if link is not None:  # also if the pass is interrupted: its worker is gone by now
+                self._count(link)
         self._note(link)
 
-    def _note(self, link: WorkerLink) -> None:
-        self.attempt = envelope.conclude(self.binding, link.conversation, link.evidence())
-        self.warnings += self.attempt.warnings
+    def _count(self, link: WorkerLink) -> None:
+        """Add what a worker that is gone has cost, and remember how it ended."""
         status = link.exit_status
         if status is not None:
             self.cpu_s += status.cpu_s or 0.0
             self.peak_kib = max(self.peak_kib or 0, status.peak_memory_kib or 0) or None
+            self.attempt = Attempt(exit_code=status.code if status.signal is None else -status.signal)
+
+    def _note(self, link: WorkerLink) -> None:
+        self.attempt = envelope.conclude(self.binding, link.conversation, link.evidence())
+        self.warnings += self.attempt.warnings
         if self.attempt.reply is not None:
             self._hear(self.attempt.reply.per_file)
 
@@ -201,6 +208,14 @@ class PluginRun:
             return tuple(sorted(touched))
         touched |= set(_carried(changes, before, self.options.forbidden))
         return policy.violations(touched, self.options.forbidden)
+
+    def interrupted(self) -> Applied:
+        """Return what is written down of a run that was not let finish; its changes are undone."""
+        self.aborted, self.error = True, INTERRUPTED
+        self.attempt = Attempt(
+            exit_code=self.attempt.exit_code
+        )  # we ended its worker: that is no failure of its own
+        return self.entry((), ())
 
     def entry(self, changes: Sequence[Change], violations: Sequence[str]) -> Applied:
         """Return what is written down; *changes* are those that stay in the tree."""
