@@ -45,6 +45,71 @@ def test_an_interrupt_between_two_plugins_keeps_what_the_first_did_and_its_recor
 
 
 @pytest.mark.requirement("envelope:record:truth")
+def test_an_interrupt_while_the_record_is_written_keeps_what_was_accepted_and_writes_it(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = creation.Record.append
+    calls = []
+
+    def append(self: creation.Record, *arguments: Any, **keywords: Any) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        real(self, *arguments, **keywords)
+
+    monkeypatch.setattr(creation.Record, "append", append)
+    with pytest.raises(KeyboardInterrupt):
+        lab.run(lab.plugin("one"))
+    assert lab.text("a.txt") == "a\none\n"
+    assert [(entry["plugin"], entry["status"]) for entry in lab.entries] == [("one", "success")]
+
+
+REFUSES = "def transform(self, path, ctx):\n    path.write_text('x'); raise PluginError('no room')"
+
+
+def irreversible(self: Snapshot, displaced: Any = None) -> Any:
+    raise TreeError("a.txt", "could not be put back", "Remove the cause")
+
+
+@pytest.mark.requirement("envelope:record:truth", "envelope:tree:killed")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_plugin_that_failed_and_could_not_be_undone_is_recorded_with_its_own_error_once_it_is(
+    jobs: int, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.write({"b.csv": "b\n"})
+    before = lab.portrait()
+    plugins = lab.plugin("good", extensions=[".csv"]), lab.plugin("refuses", REFUSES)
+    with monkeypatch.context() as patch:
+        patch.setattr(Snapshot, "revert", irreversible)
+        with pytest.raises(TreeError):
+            lab.run(*plugins, jobs=jobs)
+    assert put_right(lab.root)
+    good, refused = lab.entries
+    assert (refused["plugin"], refused["status"], refused["error"]) == ("refuses", "failed", "no room")
+    assert refused["isolation"]["attempts"] == 1
+    assert good["status"] == ("success" if jobs == 1 else "aborted"), "at once, it was undone with the other"
+    assert lab.text("b.csv") == ("b\ngood\n" if jobs == 1 else "b\n")
+    assert lab.portrait()[b"a.txt"] == before[b"a.txt"]
+    for path in lab.home.glob("*.plughost-displaced-*"):
+        shutil.rmtree(path)
+
+
+@pytest.mark.requirement("envelope:record:truth")
+def test_a_plugin_that_touched_what_it_must_not_is_recorded_as_such_even_if_it_is_undone_later(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Snapshot, "revert", irreversible)
+        with pytest.raises(TreeError):
+            lab.run(lab.plugin("p", "def transform(self, path, ctx):\n    Path('README.md').touch()"))
+    assert put_right(lab.root)
+    (entry,) = lab.entries
+    assert (entry["status"], entry["violations"]) == ("policy_violation", ["README.md"])
+    for path in lab.home.glob("*.plughost-displaced-*"):
+        shutil.rmtree(path)
+
+
+@pytest.mark.requirement("envelope:record:truth")
 def test_a_kill_between_two_plugins_displaces_nothing(lab: Lab) -> None:
     """What the host wrote itself is not put back: nobody was at work."""
     lab.run(lab.plugin("one"))

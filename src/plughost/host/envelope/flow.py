@@ -265,17 +265,22 @@ class Pass:
 
     def _settle(self, run: PluginRun, *, last: bool = False) -> list[Applied]:
         """Look at what became of the tree, keep or undo it, and write it down. After the *last* run, that is all."""
+        entries: list[Applied] | None = None
+        changes: Sequence[Change] | None = None
+        violations: Sequence[str] = ()
         try:
             changes = self._snapshot.changes()
             violations = run.violations(changes, self._snapshot.paths)
-            undo = bool(violations) or run.aborted or not (run.good or self._options.keep_partial)
-            if changes and undo:
-                self._snapshot.revert()
-            entries = self._accept([(run, () if undo else changes, violations)])
+            if not violations and not run.aborted and (run.good or self._options.keep_partial):
+                entries = self._accept([(run, changes, ())])
         except TreeError as error:  # what it made of the tree cannot be looked at, or not be saved
-            self._snapshot.revert()
-            run.error = f"what it left could not be kept: {error.problem}"
-            entries = self._accept([(run, (), ())])
+            changes = None
+            if run.good:
+                run.error = f"what it left could not be kept: {error.problem}"
+        if entries is None:
+            if changes is None or changes:
+                self._put_back([(run, violations)])
+            entries = self._accept([(run, (), violations)])
         self._write([run], entries)
         if last:  # here, and not in a step of its own: to be handed from thread to thread takes as long
             self._forget()
@@ -310,18 +315,31 @@ class Pass:
 
     def _settle_shares(self, group: list[PluginRun]) -> list[Applied] | None:
         """Keep what *group* did, and write it down, if it is beyond doubt who did what; undo it otherwise."""
-        try:
+        entries: list[Applied] | None = None
+        with suppress(TreeError):  # one of them made something of the tree that cannot be kept
             changes = self._snapshot.changes()
             shares = _shares(group, changes, self._snapshot)
-            if shares is None or any(run.violations(changes, self._snapshot.paths) for run in group):
-                self._snapshot.revert()
-                return None
-            entries = self._accept([(run, shares[run.manifest.name], ()) for run in group])
-        except TreeError:  # one of them made something of the tree that cannot be kept
-            self._snapshot.revert()
-            return None
-        self._write(group, entries)
+            violated = any(run.violations(changes, self._snapshot.paths) for run in group)
+            if shares is not None and not violated:
+                entries = self._accept([(run, shares[run.manifest.name], ()) for run in group])
+        if entries is None:
+            self._put_back([(run, ()) for run in group])
+        else:
+            self._write(group, entries)
         return entries
+
+    def _put_back(self, judged: list[tuple[PluginRun, Sequence[str]]]) -> None:
+        """Undo all that was done. If that fails, note what it was undone for: whoever recovers the tree writes it."""
+        try:
+            self._snapshot.revert()
+        except TreeError:
+            entries = [
+                run.entry((), violations) if violations or not run.good else run.interrupted()
+                for run, violations in judged
+            ]
+            with suppress(TreeError):
+                self._snapshot.set_note(self._ledger.note(entries, touched=True))
+            raise
 
     def _accept(self, judged: list[tuple[PluginRun, Sequence[Change], Sequence[str]]]) -> list[Applied]:
         """Accept the tree as it is now, with the note of how it came to be. Raises TreeError if it cannot be saved."""
