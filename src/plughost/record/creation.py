@@ -75,8 +75,10 @@ class Record:
                     raise TreeError(str(self.path), problem, "Move it away: the next pass begins a new one")
                 lock.check(directory, *self._lock_name, make=make)
 
-    def append(self, entries: Sequence[dict[str, Any]], *, header: dict[str, Any] | None = None) -> None:
-        """Add *entries*, each with an `id` of its own; one that is there already is replaced.
+    def append(
+        self, entries: Sequence[dict[str, Any]], *, header: dict[str, Any] | None = None
+    ) -> frozenset[str]:
+        """Add *entries*, each with an `id` of its own; one that is there already is replaced. Returns the new ids.
 
         A record that is missing is begun with *header*, which may be any part of its top level. Raises
         TreeError, and leaves the record as it was, if that is not one of ours, is locked or cannot be written.
@@ -90,8 +92,10 @@ class Record:
                 self._sweep(directory)
                 found = self._load(directory)
                 document, was = (self._begun(header or {}), None) if found is None else found
-                document["plugins_applied"] = _merged(document.get("plugins_applied", []), entries)
+                before = document.get("plugins_applied", [])
+                document["plugins_applied"] = _merged(before, entries)
                 self._store(directory, self._encoded(document), was)
+                return frozenset(entry["id"] for entry in entries) - _places(before).keys()
 
     # Reading
 
@@ -231,16 +235,20 @@ def _closing(fd: int) -> Iterator[int]:
 
 def _merged(there: list[Any], entries: Sequence[dict[str, Any]]) -> list[Any]:
     """Return the list *there* with *entries* behind it, or in the place of those with the same id."""
-    merged = list(there)
-    places = {
-        entry["id"]: at
-        for at, entry in enumerate(merged)
-        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
-    }
+    merged, places = list(there), _places(there)
     for entry in entries:
         at = places.setdefault(entry["id"], len(merged))
         merged[at : at + 1] = [entry]
     return merged
+
+
+def _places(there: list[Any]) -> dict[str, int]:
+    """Return where in *there* each id stands."""
+    return {
+        entry["id"]: at
+        for at, entry in enumerate(there)
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+    }
 
 
 def _json(document: dict[str, Any]) -> bytes:

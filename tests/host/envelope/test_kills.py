@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from plughost.frontends.cli.commands.transform import command
+from plughost.host.envelope.leftovers import put_right
 from tests.host.envelope.lab import Lab
 from tests.process.conftest import is_alive
 
@@ -62,6 +63,13 @@ print("ready", flush=True)
 host.run_pass(root, [first, second])
 print(count, flush=True)
 host.close()
+"""
+KILLED = """
+import sys, tempfile
+from plughost import blocking
+root, tempfile.tempdir, plugin = sys.argv[1:]
+with blocking.Host() as host:
+    host.run_pass(root, [plugin], confine=False)
 """
 FILES = {f"{number}.txt": f"{number}\n" * 3_000 for number in range(5)}
 
@@ -221,6 +229,35 @@ def test_the_next_pass_recovers_as_well_and_goes_on(at: int, victim: Victim) -> 
     assert result.recovered
     assert content(root) in victim.states
     assert lab.entries[-1]["plugin"] == "later"
+
+
+ASSASSIN = """
+def transform(self, path, ctx):
+    print("last words", file=sys.stderr, flush=True)
+    heard = Path(os.environ["TMPDIR"]).parent / "logs"
+    while not any(b"last words" in each.read_bytes() for each in heard.rglob("*.stderr")):
+        time.sleep(0.001)  # until the host has read it
+    os.kill(os.getppid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.requirement("envelope:tree:killed", "envelope:stderr:kept")
+def test_what_workers_of_a_killed_host_wrote_to_stderr_is_kept_and_the_log_names_who_was_at_work(
+    lab: Lab,
+) -> None:
+    assassin = lab.plugin("assassin", ASSASSIN)
+    words = [sys.executable, "-c", KILLED, str(lab.root), str(lab.home / "tmp"), str(assassin)]
+    assert subprocess.run(words, capture_output=True, timeout=250).returncode == -signal.SIGKILL
+    assert gone(lab)
+    for _ in range(2):
+        put_right(lab.root)
+    (entry,) = lab.entries
+    assert (entry["plugin"], entry["status"]) == ("assassin", "aborted")
+    (raw,) = lab.raw_stderr("assassin")
+    assert b"last words" in raw
+    (line,) = lab.log
+    assert f"[run:{entry['run']}][plugin:assassin]" in line
+    assert "status=aborted" in line
 
 
 def test_a_terminated_command_puts_the_tree_back(lab: Lab) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from plughost.errors import ManifestError
+from plughost.errors import ManifestError, TreeError
+from plughost.record.log_file import WizardLog
 from tests.host.envelope.lab import Lab
 
 
@@ -20,7 +21,7 @@ def assert_stopped(lab: Lab, *plugins: Any, **options: Any) -> tuple[str, ...]:
     assert not result.ok
     assert not result.plugins_applied
     assert lab.portrait() == before
-    assert not (lab.root / ".exlab-wizard").exists()
+    assert not (lab.root / ".exlab-wizard/creation.json").exists()
     return result.problems
 
 
@@ -30,6 +31,7 @@ def test_objections_of_all_plugins_are_told_and_none_is_begun(both: Lab) -> None
     two = both.plugin("two", "def validate_variables(self, variables):\n    return ['not today', 'not here']")
     problems = assert_stopped(both, one, two, variables={"date": " "})
     assert len(problems) == 4
+    assert not (both.root / ".exlab-wizard").exists(), "what is told need not be kept"
     assert sum("one: " in each for each in problems) == sum("two: " in each for each in problems) == 2
 
 
@@ -73,6 +75,54 @@ def test_a_validation_that_fails_or_a_class_that_is_not_as_its_manifest_says_sto
     body: str, lab: Lab
 ) -> None:
     assert assert_stopped(lab, lab.plugin("odd", body))
+
+
+@pytest.mark.requirement("envelope:stderr:kept")
+def test_what_a_plugin_wrote_to_stderr_that_cannot_be_imported_is_kept(both: Lab) -> None:
+    assert_stopped(both, both.plugin("broken", top="print('noise', file=sys.stderr)\nraise OSError('odd')\n"))
+    (raw,) = both.raw_stderr("broken")
+    assert b"noise\n" in raw
+    assert b"Traceback" in raw
+    assert any("[plugin:broken]" in line and "OSError: odd" in line for line in both.log)
+
+
+@pytest.mark.requirement("envelope:stderr:kept")
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("def validate_variables(self, variables):\n    return None", "TypeError"),
+        (
+            "def validate_variables(self, variables):\n    raise ZeroDivisionError('x')",
+            "ZeroDivisionError: x",
+        ),
+        ("def validate_variables(self, variables):\n    os.kill(os.getpid(), 11)", ""),
+    ],
+)
+def test_a_validation_that_fails_is_told_with_the_last_error_that_was_logged_and_is_in_the_log(
+    body: str, named: str, both: Lab
+) -> None:
+    (problem,) = assert_stopped(both, both.plugin("odd", body))
+    assert named in problem
+    (line,) = [line for line in both.log if "validation failed" in line]
+    assert "[plugin:odd]" in line
+    assert named in line
+
+
+def test_a_dry_run_whose_validation_fails_writes_nothing(lab: Lab) -> None:
+    broken = lab.plugin("broken", top="raise OSError('odd')\n")
+    assert assert_stopped(lab, broken, dry_run=True)
+    assert not (lab.root / ".exlab-wizard").exists()
+
+
+@pytest.mark.requirement("envelope:validate:first")
+def test_objections_are_told_also_if_what_was_written_cannot_be_kept(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: WizardLog, lines: Any) -> None:
+        raise TreeError(str(self.path), "no room", "Make some")
+
+    monkeypatch.setattr(WizardLog, "append", full)
+    assert len(assert_stopped(lab, lab.plugin("broken", top="raise OSError('odd')\n"))) == 2
 
 
 @pytest.mark.requirement("envelope:validate:first")

@@ -42,7 +42,7 @@ from ...record.schema import Applied
 from ..engine import Engine
 from ..events import Event, PluginApplied, PluginBegun, TreeRecovered, What
 from . import worker_cache
-from .ledger import Ledger, entries_of
+from .ledger import Ledger, Said, entries_of
 from .leftovers import SCRATCH_PREFIX, TEMPORARY, put_right, remove_scratch, touched
 from .options import PassOptions, PassResult
 from .plugin_flow import AHEAD, PluginRun
@@ -68,6 +68,8 @@ class Pass:
         self._failures: list[PluginFailure] = []
         self._at_work: list[PluginRun] = []  # those that were begun and are not yet written down
         self._begun: dict[str, Any] = {}  # the note of who was begun last; another is of what became of them
+        self._heard: list[Said] = []  # what validation workers wrote to stderr
+        self._unfit: dict[str, str] = {}  # why they failed, by plugin
         self._scratch = Path()
         self._saved: Snapshot | None = None
 
@@ -112,6 +114,8 @@ class Pass:
             raise
         if self._saved is not None:
             yield Work(self._forget)
+        if problems:  # the tree is nobody's charge any more: what is written now stays there
+            problems += yield Work(self._write_validation)
         return PassResult(
             run=self.run,
             directory=self._options.root,
@@ -157,6 +161,14 @@ class Pass:
 
     # Validation
 
+    def _write_validation(self) -> list[str]:
+        """Keep what workers had to say that objected or failed; returns what is wrong with that."""
+        try:
+            self._ledger.write_validation(self._heard, self._unfit)
+        except TreeError as error:  # no reason to withhold what they objected to
+            return [f"what they wrote to stderr could not be kept: {error.path}: {error.problem}"]
+        return []
+
     def _validate(self) -> Flow[list[str]]:
         """Ask every plugin about the variables; returns what they object to. The tree is saved meanwhile."""
         if not self._confined:
@@ -198,20 +210,26 @@ class Pass:
             try:
                 link = yield Launch(binding, Mode.VALIDATE, log, line)
                 launched.append((manifest, link))
+                self._heard.append((link.process.pid, manifest.name, log))
             except PluginFailure as failure:
                 problems.append(f"{manifest.name}: {failure.message}")
                 self._failures.append(failure)
+                self._unfit[manifest.name] = failure.message
                 return launched, problems
         return launched, problems
 
     def _finish_validation(self, launched: list[tuple[EnvelopeManifest, WorkerLink]]) -> Flow[list[str]]:
         problems: list[str] = []
-        for manifest, link in launched:
+        for (manifest, link), (_, _, log) in zip(launched, self._heard, strict=True):
             yield Finish(link)
             attempt = envelope.conclude(link.binding, link.conversation, link.evidence())
             if attempt.failure is not None:
                 self._failures.append(self._engine.fail(attempt.failure))
-            problems += envelope.objections(manifest, link.conversation, attempt, self._options.variables)
+                self._unfit[manifest.name] = log.blamed(attempt)
+                problems.append(f"{manifest.name}: {self._unfit[manifest.name]}")
+            else:
+                variables = self._options.variables
+                problems += envelope.objections(manifest, link.conversation, attempt, variables)
         return problems
 
     # Plugin after plugin

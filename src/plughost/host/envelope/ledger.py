@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ STDERR_DIRECTORY = "plugins"  # below that of the logs: plugins/NAME/RUN-ATTEMPT
 ROOM = 1_048_576  # bytes that a record must have left for a pass to begin: ten thousand files take that much
 
 
+Said = tuple[int, str, WorkerLog]  # a worker's process, its plugin, and what it wrote to stderr
+
+
 class Ledger:
     """The books of one pass. A dry run keeps none."""
 
@@ -38,7 +41,13 @@ class Ledger:
         self._options = options
         self._scratch = scratch
         self._record = Record(options.record_path)
-        self._host = socket.gethostname()
+        self._tags = {
+            "host": socket.gethostname(),
+            "equipment": options.equipment_id,
+            "project": options.project,
+            "run_kind": options.run_kind,
+            "run": run,
+        }
 
     def check(self) -> None:
         """Raise TreeError if the record, or the log, could not be added to."""
@@ -73,40 +82,47 @@ class Ledger:
             "touched": touched or bool(at_work),
             "record": str(self._options.record_path),
             "header": self._header(),
+            "logs": str(self._options.log_directory),
+            "tags": self._tags,
             "entries": [entry.to_dict() for entry in (*entries, *hit)],
         }
 
-    def write(self, entries: Sequence[Applied], logs: Sequence[tuple[int, str, WorkerLog]]) -> None:
-        """Add *entries* to the record, and what workers (pid, plugin, log) had to say to the log. Raises TreeError.
+    def write(self, entries: Sequence[Applied], logs: Sequence[Said]) -> None:
+        """Add *entries* to the record, and what workers had to say to the log. Raises TreeError.
 
         To have written them before does no harm.
         """
-        if self._options.dry_run:
-            return
-        self._record.append([entry.to_dict() for entry in entries], header=self._header())
+        if not self._options.dry_run:
+            self._record.append([entry.to_dict() for entry in entries], header=self._header())
+            self._log(logs, [(entry.plugin, summary(entry)) for entry in entries])
+
+    def write_validation(self, logs: Sequence[Said], failed: Mapping[str, str]) -> None:
+        """Keep what workers said that looked at variables, and why some *failed* to, by plugin. Raises TreeError.
+
+        Where there is nothing of both, nothing is written: an objection is told, and leaves no trace.
+        """
+        if not self._options.dry_run:
+            lines = [
+                (plugin, LogLine("ERROR", "validation failed", {"error": why}))
+                for plugin, why in failed.items()
+            ]
+            self._log(logs, lines)
+
+    def _log(self, logs: Sequence[Said], more: Sequence[tuple[str, LogLine]]) -> None:
+        """Add to the log what workers said, and *more* about plugins behind it; keep the raw files."""
         lines = [self._line(at, line, pid, plugin) for pid, plugin, log in logs for at, line in log.lines]
+        now = datetime.now(UTC)
         for pid, plugin, log in logs:
             if log.left_out:
-                lines.append(self._line(datetime.now(UTC), LogLine("WARNING", log.left_out), pid, plugin))
-        lines += [self._line(datetime.now(UTC), _summary(entry), 0, entry.plugin) for entry in entries]
+                lines.append(self._line(now, LogLine("WARNING", log.left_out), pid, plugin))
+        lines += [self._line(now, line, 0, plugin) for plugin, line in more]
         directory = self._options.log_directory
         WizardLog(directory).append(lines)
         for _, plugin, log in logs:
-            _keep_stderr(log.path, directory / STDERR_DIRECTORY / plugin)
+            keep_stderr(log.path, directory, plugin)
 
     def _line(self, at: datetime, line: LogLine, pid: int, plugin: str) -> str:
-        options = self._options
-        return render(
-            line,
-            at=at,
-            host=self._host,
-            plugin=plugin,
-            pid=pid,
-            equipment=options.equipment_id,
-            project=options.project,
-            run_kind=options.run_kind,
-            run=self.run,
-        )
+        return render(line, at=at, plugin=plugin, pid=pid, **self._tags)
 
     def _header(self) -> dict[str, Any]:
         options = self._options
@@ -142,7 +158,8 @@ def aborted(run: str, manifest: EnvelopeManifest) -> Applied:
     )
 
 
-def _summary(entry: Applied) -> LogLine:
+def summary(entry: Applied) -> LogLine:
+    """Return the line of the log that says how a plugin came out."""
     level = "INFO" if entry.status in ("success", "skipped") else "WARNING"
     context: dict[str, Any] = {"status": entry.status, "files_affected": len(entry.files_affected)}
     if entry.error:
@@ -155,10 +172,11 @@ def _is_outside(directory: Path, root: Path) -> bool:
     return not Path(os.path.realpath(directory)).is_relative_to(root)
 
 
-def _keep_stderr(path: Path, directory: Path) -> None:
-    """Move a raw stderr file to where people look for it."""
+def keep_stderr(path: Path, logs: Path, plugin: str) -> None:
+    """Move a raw stderr file, if there is one, to where people look for it below *logs*. Raises TreeError."""
     if not path.exists():
         return
+    directory = logs / STDERR_DIRECTORY / plugin
     try:
         for each in (directory.parent, directory):
             each.mkdir(parents=True, exist_ok=True)

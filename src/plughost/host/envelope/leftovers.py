@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +18,10 @@ from ...errors import TreeError
 from ...files import recovery
 from ...files.recovery import Recovered
 from ...record.creation import Record
+from ...record.log_file import WizardLog
+from ...record.log_lines import render
+from ...record.schema import Applied
+from .ledger import keep_stderr, summary
 
 SCRATCH_PREFIX = "plughost-pass-"
 TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
@@ -42,18 +48,40 @@ def settle(recovered: Recovered) -> str:
     """
     note = recovered.note or {}
     aside = ""
-    if note.get("record") and note.get("entries"):
+    entries = note.get("entries", [])
+    if note.get("record") and entries:
         try:
-            Record(Path(note["record"])).append(note["entries"], header=note.get("header"))
+            new = Record(Path(note["record"])).append(entries, header=note.get("header"))
+            entries = [entry for entry in entries if entry["id"] in new]
         except TreeError as error:
             aside = f"; the record ({error.path}: {error.problem}) could not be written, {_put_aside(recovered, note)}"
-    if scratch := note.get("scratch"):
-        remove_scratch(Path(scratch))
+    scratch = Path(note.get("scratch", ""))
+    try:
+        _write_logs(note, entries, scratch)
+    except TreeError as error:
+        aside += f"; the logs ({error.path}: {error.problem}) could not be written"
+    remove_scratch(scratch)
     recovered.close()
     if not recovered.changes:
         return f"an earlier pass was killed; no file had to be put back{aside}"
     kept = f"; what stood in their place is in {recovered.displaced}" if recovered.displaced else ""
     return f"an earlier pass was killed; {len(recovered.changes)} paths were put back{kept}{aside}"
+
+
+def _write_logs(note: dict[str, Any], entries: Sequence[Any], scratch: Path) -> None:
+    """Write how the plugins of *entries* came out, and keep what workers wrote to stderr. Raises TreeError."""
+    if not note.get("logs") or not _is_scratch(scratch):
+        return
+    logs, now = Path(note["logs"]), datetime.now(UTC)
+    applied: list[Applied] = []
+    with suppress(msgspec.ValidationError):  # written by a version of other views; the record has it
+        applied = [msgspec.convert(entry, Applied) for entry in entries]
+    WizardLog(logs).append(
+        render(summary(each), at=now, plugin=each.plugin, pid=0, **note["tags"]) for each in applied
+    )
+    for path in sorted(scratch.glob("logs/*/*.stderr")):
+        if not path.parent.is_symlink() and stat.S_ISREG(path.lstat().st_mode):
+            keep_stderr(path, logs, path.parent.name)
 
 
 def _put_aside(recovered: Recovered, note: dict[str, Any]) -> str:
@@ -69,7 +97,7 @@ def _put_aside(recovered: Recovered, note: dict[str, Any]) -> str:
 
 def remove_scratch(scratch: Path) -> None:
     """Remove a pass's temporary directory, whatever a plugin made of it."""
-    if not scratch.name.startswith(SCRATCH_PREFIX):  # the name comes from a file: never anything else
+    if not _is_scratch(scratch):
         return
     with suppress(OSError):  # nearly always nobody has left anything there
         os.rmdir(scratch / TEMPORARY)
@@ -77,3 +105,8 @@ def remove_scratch(scratch: Path) -> None:
         return
     with suppress(OSError):
         shutil.rmtree(scratch)
+
+
+def _is_scratch(path: Path) -> bool:
+    """Tell whether *path* is what a pass makes: it comes from a file, and nothing else is to be removed."""
+    return path.name.startswith(SCRATCH_PREFIX)

@@ -30,7 +30,7 @@ from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import schema
 from ...record.schema import Applied, Isolation, stamp
 from .head_start import used_s
-from .ledger import INTERRUPTED
+from .ledger import INTERRUPTED, Said
 from .options import PassOptions, Question
 from .steps import TOO_LATE, Dismiss, Finish, Flow, Launch, Put, WorkerLink
 from .worker_log import WorkerLog
@@ -58,7 +58,7 @@ class PluginRun:
     run: str
     open_log: Callable[[str, int], WorkerLog]
     known: dict[str, Any]  # answers that were given beforehand, or before it was run again
-    logs: list[tuple[int, str, WorkerLog]] = field(default_factory=list)
+    logs: list[Said] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     waiting: WorkerLink | None = None  # a worker that was started early and told nothing yet
     told: dict[str, PerFile] = field(default_factory=dict)  # by path, the latest word of any attempt
@@ -281,7 +281,7 @@ class PluginRun:
         if self.error is not None:
             return _cut(self.error)
         if self.attempt.failure is not None:
-            return _cut(self._blame(self.attempt.failure.message))
+            return _cut(self.logs[-1][2].blamed(self.attempt) if self.logs else self.attempt.failure.message)
         reply = self.attempt.reply
         if reply is not None and reply.result == "failed":
             told = next((each.error for each in reply.per_file if each.error), None)
@@ -290,11 +290,6 @@ class PluginRun:
         if failed:
             return _cut(f"{len(failed)} files failed, the first: {failed[0].error or 'no reason given'}")
         return None
-
-    def _blame(self, message: str) -> str:
-        """Return *message* with the last error that the worker logged: of an uncaught exception it is the name."""
-        last = self.logs[-1][2].last_error if self.attempt.crashed and self.logs else None
-        return message if last is None else f"{message}: {last}"
 
     def _per_file(self, told: PerFile) -> schema.PerFile:
         changes = [

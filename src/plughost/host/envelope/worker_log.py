@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ...contracts.envelope.host import Attempt
 from ...errors import TreeError
 from ...messages.quoting import one_line
 from ...process.news import StderrLine
@@ -58,6 +59,13 @@ class WorkerLog:
         if not self._dropped and not self._unheard:
             return None
         return f"{self._dropped} more log lines and {self._unheard} bytes of stderr are in the raw file only"
+
+    def blamed(self, attempt: Attempt) -> str:
+        """Return why *attempt* failed, with the last error that was logged: of an uncaught exception it is the name."""
+        assert attempt.failure is not None
+        message = attempt.failure.message
+        last = self.last_error if attempt.crashed else None
+        return message if last is None else f"{message}: {last}"
 
     def close(self) -> None:
         """Hear the end of it. Idempotent."""
