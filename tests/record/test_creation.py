@@ -246,6 +246,14 @@ def test_a_record_is_not_written_past_the_limit_up_to_which_it_can_be_read(path,
     assert path.read_bytes() == before
 
 
+def test_an_entry_that_there_is_no_room_for_is_written_in_brief(path, record, monkeypatch):
+    monkeypatch.setattr(creation, "SIZE_LIMIT", 1000)
+    record.append([entry("a", files_affected=["x" * 1000])])
+    (written,) = record.read()["plugins_applied"]
+    assert written["files_affected"] == []
+    assert written["totals"]["files_affected"] == 1
+
+
 def test_what_json_cannot_say_is_refused(path, record):
     with pytest.raises(TreeError):
         record.append([entry("a", value=object())])

@@ -11,6 +11,8 @@ from plughost.record.schema import (
     Failure,
     Isolation,
     PerFile,
+    brief,
+    cut,
     json_schema,
     stamp,
 )
@@ -69,6 +71,32 @@ def test_the_schema_requires_just_what_is_always_written():
     assert set(schema["Applied"]["required"]) == set(ALWAYS)
     assert set(schema["Change"]["properties"]) == {"path", "kind", "from"}
     assert len(schema["Applied"]["properties"]["status"]["enum"]) == 6
+
+
+def test_an_entry_that_is_cut_says_how_long_its_lists_were():
+    whole = applied(
+        files_affected=["a", "b", "c"],
+        changes=[Change(path=path, kind="created") for path in "abc"],
+        per_file=[PerFile(path="a", status="modified")],
+    ).to_dict()
+    assert cut(whole, 3) == whole
+    short = cut(whole, 2)
+    assert (short["files_affected"], len(short["changes"]), len(short["per_file"])) == (["a", "b"], 2, 1)
+    assert short["totals"] == {"files_affected": 3, "changes": 3, "per_file": 1, "violations": 0}
+    assert "violations" not in short
+    assert cut(short, 1)["totals"] == short["totals"]
+    assert msgspec.convert(short, Applied).to_dict() == short
+    assert msgspec.convert(short, Applied).files_count == msgspec.convert(whole, Applied).files_count == 3
+
+
+def test_an_entry_in_brief_is_short_however_long_it_was():
+    long = applied(
+        status="failed", files_affected=["x" * 4_000] * 9_000, error="e" * 4_000, warnings=["w" * 4_000] * 20
+    ).to_dict()
+    short = brief(long)
+    assert len(msgspec.json.encode(short)) < 4_096
+    assert short["totals"]["files_affected"] == 9_000
+    assert msgspec.convert(short, Applied).error
 
 
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=-5))])

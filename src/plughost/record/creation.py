@@ -24,7 +24,7 @@ import msgspec
 
 from ..errors import TreeError
 from . import lock, place
-from .schema import stamp
+from .schema import brief, stamp
 
 SCHEMA_VERSION = "1.8"
 SIZE_LIMIT = 16_777_216  # bytes; a record is some kilobytes, and all of it is held in memory
@@ -80,6 +80,7 @@ class Record:
     ) -> frozenset[str]:
         """Add *entries*, each with an `id` of its own; one that is there already is replaced. Returns the new ids.
 
+        If there is no room for all that they say, they are written in brief.
         A record that is missing is begun with *header*, which may be any part of its top level. Raises
         TreeError, and leaves the record as it was, if that is not one of ours, is locked or cannot be written.
         """
@@ -93,8 +94,14 @@ class Record:
                 found = self._load(directory)
                 document, was = (self._begun(header or {}), None) if found is None else found
                 before = document.get("plugins_applied", [])
-                document["plugins_applied"] = _merged(before, entries)
-                self._store(directory, self._encoded(document), was)
+                for version in (entries, [brief(entry) for entry in entries]):
+                    document["plugins_applied"] = _merged(before, version)
+                    data = self._encoded(document)
+                    if len(data) <= SIZE_LIMIT:
+                        break
+                else:
+                    raise self._refused(f"would be over {SIZE_LIMIT} bytes")
+                self._store(directory, data, was)
                 return frozenset(entry["id"] for entry in entries) - _places(before).keys()
 
     # Reading
@@ -156,12 +163,9 @@ class Record:
 
     def _encoded(self, document: dict[str, Any]) -> bytes:
         try:
-            data = msgspec.json.format(_json(document), indent=2) + b"\n"
+            return msgspec.json.format(_json(document), indent=2) + b"\n"
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
             raise self._refused(f"was given what JSON cannot say: {error}") from error
-        if len(data) > SIZE_LIMIT:
-            raise self._refused(f"would be over {SIZE_LIMIT} bytes")
-        return data
 
     def _store(self, directory: int, data: bytes, was: os.stat_result | None) -> None:
         temporary = f".{self.path.name}.{os.getpid()}-{secrets.token_hex(4)}{LEFTOVER}"

@@ -16,6 +16,10 @@ import msgspec
 Status = Literal["success", "failed", "skipped", "timeout", "policy_violation", "aborted"]
 ChangeKind = Literal["created", "modified", "deleted", "renamed"]
 
+LISTS = ("files_affected", "changes", "per_file", "violations")  # of an entry: as long as a plugin makes them
+BRIEF_ERROR = 200  # characters of an error where there is no room for more
+NOT_LISTED = "the record had no room for more than this"
+
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One path of the tree that is not as it was; *before* is where a renamed one came from."""
@@ -51,6 +55,15 @@ class PerFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
 
 
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the lists of an entry were before they were cut for the record."""
+
+    files_affected: int
+    changes: int
+    per_file: int
+    violations: int
+
+
 class Applied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One plugin's part in one pass."""
 
@@ -70,11 +83,34 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     violations: list[str] = []
     per_file: list[PerFile]
     warnings: list[str] = []
+    totals: Totals | None = None  # only in the record, and only if a list there is cut
+
+    @property
+    def files_count(self) -> int:
+        """How many files were affected, also where not all are listed."""
+        return len(self.files_affected) if self.totals is None else self.totals.files_affected
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as it is written, without optional keys that say nothing."""
         entry: dict[str, Any] = msgspec.to_builtins(self)
         return entry
+
+
+def cut(entry: dict[str, Any], most: int) -> dict[str, Any]:
+    """Return *entry*, as it is written, with *most* items in a list at most; then `totals` says how many there are."""
+    counts = {name: len(entry.get(name, ())) for name in LISTS}
+    if max(counts.values()) <= most:
+        return entry
+    kept = {name: entry[name][:most] for name in LISTS if name in entry}
+    return {**entry, **kept, "totals": entry.get("totals", counts)}
+
+
+def brief(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return *entry*, as it is written, without all that may be long: some kilobytes are left at most."""
+    short = {**cut(entry, 0), "warnings": [NOT_LISTED]}
+    if isinstance(short.get("error"), str):
+        short["error"] = short["error"][:BRIEF_ERROR]
+    return short
 
 
 def json_schema() -> dict[str, Any]:

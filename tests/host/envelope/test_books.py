@@ -16,7 +16,7 @@ from plughost.errors import LocalProtocolError, TreeError
 from plughost.files import recovery
 from plughost.files.snapshot import Snapshot
 from plughost.files.store import place
-from plughost.host.envelope import plugin_flow
+from plughost.host.envelope import ledger, plugin_flow
 from plughost.host.envelope.leftovers import put_right, settle, touched
 from plughost.host.events import PluginApplied, PluginBegun
 from plughost.record import creation
@@ -67,7 +67,7 @@ def test_an_interrupt_while_the_record_is_written_keeps_what_was_accepted_and_wr
 REFUSES = "def transform(self, path, ctx):\n    path.write_text('x'); raise PluginError('no room')"
 
 
-def irreversible(self: Snapshot, displaced: Any = None) -> Any:
+def irreversible(self: Any, *arguments: Any, **keywords: Any) -> Any:
     raise TreeError("a.txt", "could not be put back", "Remove the cause")
 
 
@@ -261,15 +261,39 @@ def test_an_entry_names_the_exception_that_nobody_caught(lab: Lab) -> None:
     assert "ZeroDivisionError: by nothing" in entry.error
 
 
-def test_an_entry_in_the_record_has_an_end_however_much_a_plugin_does(
+def test_an_entry_in_the_record_has_an_end_and_tells_how_much_there_was(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugin_flow, "MOST_LISTED", 3)
+    monkeypatch.setattr(ledger, "MOST_LISTED", 3)
     body = "def transform(self, path, ctx):\n    [Path(f'{n}.new').write_text('') for n in range(10)]"
-    entry = lab.one(lab.plugin("maker", body), files=["a.txt"])
-    assert len(entry.changes) == len(entry.files_affected) == 3
-    assert any("10 changes" in warning for warning in entry.warnings)
+    (entry,) = lab.run(lab.plugin("maker", body), files=["a.txt"]).plugins_applied
+    assert len(entry.changes) == len(entry.files_affected) == 10, "the caller is told all"
+    assert entry.totals is None
+    (applied,) = [event.what for event in lab.events if isinstance(event.what, PluginApplied)]
+    assert len(applied.files_affected) == 10
+    (written,) = lab.entries
+    assert written["files_affected"] == [f"{n}.new" for n in range(3)]
+    assert len(written["changes"]) == 3
+    assert written["totals"] == {"files_affected": 10, "changes": 10, "per_file": 1, "violations": 0}
+    assert "files_affected=10" in lab.log[-1]
     assert (lab.root / "9.new").exists()
+
+
+@pytest.mark.requirement("envelope:tree:killed")
+def test_also_what_recovery_writes_has_an_end_and_tells_how_much_there_was(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "MOST_LISTED", 3)
+    body = "def transform(self, path, ctx):\n    [Path(f'{n}.new').write_text('') for n in range(10)]"
+    with monkeypatch.context() as patch:
+        patch.setattr(creation.Record, "append", irreversible)
+        with pytest.raises(TreeError):
+            lab.run(lab.plugin("maker", body), files=["a.txt"])
+    assert put_right(lab.root)
+    (written,) = lab.entries
+    assert len(written["changes"]) == 3
+    assert written["totals"]["changes"] == 10
+    assert "files_affected=10" in lab.log[-1]
 
 
 @pytest.mark.parametrize(

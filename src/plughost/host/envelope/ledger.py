@@ -21,12 +21,13 @@ from ...record import place
 from ...record.creation import Record
 from ...record.log_file import WizardLog
 from ...record.log_lines import LogLine, render
-from ...record.schema import Applied, Isolation, stamp
+from ...record.schema import Applied, Isolation, cut, stamp
 from .options import PassOptions
 from .worker_log import WorkerLog
 
 INTERRUPTED = "the pass was interrupted while it ran; its changes were undone"
 STDERR_DIRECTORY = "plugins"  # below that of the logs: plugins/NAME/RUN-ATTEMPT.stderr
+MOST_LISTED = 5_000  # paths of one entry in the record: it is read and written whole, again and again
 ROOM = 1_048_576  # bytes that a record must have left for a pass to begin: ten thousand files take that much
 
 
@@ -84,7 +85,7 @@ class Ledger:
             "header": self._header(),
             "logs": str(self._options.log_directory),
             "tags": self._tags,
-            "entries": [entry.to_dict() for entry in (*entries, *hit)],
+            "entries": [_written(entry) for entry in (*entries, *hit)],
         }
 
     def write(self, entries: Sequence[Applied], logs: Sequence[Said]) -> None:
@@ -93,7 +94,7 @@ class Ledger:
         To have written them before does no harm.
         """
         if not self._options.dry_run:
-            self._record.append([entry.to_dict() for entry in entries], header=self._header())
+            self._record.append([_written(entry) for entry in entries], header=self._header())
             self._log(logs, [(entry.plugin, summary(entry)) for entry in entries])
 
     def write_validation(self, logs: Sequence[Said], failed: Mapping[str, str]) -> None:
@@ -158,10 +159,15 @@ def aborted(run: str, manifest: EnvelopeManifest) -> Applied:
     )
 
 
+def _written(entry: Applied) -> dict[str, Any]:
+    """Return *entry* as it goes into the record, where there is no room for every path of a large tree."""
+    return cut(entry.to_dict(), MOST_LISTED)
+
+
 def summary(entry: Applied) -> LogLine:
     """Return the line of the log that says how a plugin came out."""
     level = "INFO" if entry.status in ("success", "skipped") else "WARNING"
-    context: dict[str, Any] = {"status": entry.status, "files_affected": len(entry.files_affected)}
+    context: dict[str, Any] = {"status": entry.status, "files_affected": entry.files_count}
     if entry.error:
         context["error"] = entry.error
     return LogLine(level, "plugin applied", context)

@@ -42,7 +42,6 @@ BATCH_BYTES = (
     262_144  # of the paths that one worker is given: its reply names them all, and a dry run says more
 )
 PATH_COST = 120  # bytes that a path costs in a reply, beside itself
-MOST_LISTED = 5_000  # paths of one entry in the record: it is read and written whole, again and again
 MOST_WARNINGS = 20
 LONGEST_ERROR = 4_096  # characters of a plugin's excuse that are written down
 
@@ -226,17 +225,14 @@ class PluginRun:
         told = sorted(
             self.told.values(), key=lambda each: each.status != "failed"
         )  # what failed is not cut off
-        most = max(MOST_LISTED, len(told) if self.options.dry_run else 0)
-        if max(len(affected), len(told)) > most:
-            self.warnings.append(f"of {len(affected)} changes and {len(told)} files, {most} are listed here")
         return Applied(
             id=f"{self.run}:{self.manifest.name}",
             run=self.run,
             plugin=self.manifest.name,
             version=self.manifest.version,
             status=status,
-            files_affected=affected[:most],
-            changes=[_written(each) for each in kept[:most]],
+            files_affected=affected,
+            changes=[_written(each) for each in kept],
             isolation=Isolation(
                 duration_ms=round(self.duration_s * 1000),
                 exit_code=self.attempt.exit_code,
@@ -249,8 +245,8 @@ class PluginRun:
             error=self._error(violations),
             failure=None if failure is None else schema.Failure(code=str(failure.code), hint=failure.hint),
             crash=self.attempt.crashed,
-            violations=[_spelled(path) for path in violations[:most]],
-            per_file=[self._per_file(each) for each in told[:most]],
+            violations=[_spelled(path) for path in violations],
+            per_file=[self._per_file(each) for each in told],
             warnings=self._warnings(),
         )
 
