@@ -41,9 +41,9 @@ from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
 from ..events import Event, PluginApplied, PluginBegun, TreeRecovered, What
-from . import worker_cache
+from . import scratch, worker_cache
 from .ledger import Ledger, Said, entries_of
-from .leftovers import SCRATCH_PREFIX, TEMPORARY, put_right, remove_scratch, touched
+from .leftovers import put_right, touched
 from .options import PassOptions, PassResult
 from .plugin_flow import AHEAD, PluginRun
 from .signals import undisturbed
@@ -87,14 +87,13 @@ class Pass:
             )
         with TreeLock(options.root):
             told = yield from self._recover()
-            self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
+            self._scratch = scratch.make(options.root)
             try:
-                (self._scratch / TEMPORARY).mkdir()
                 self._ledger = Ledger(options, self.run, self._scratch)
                 self._ledger.check()
                 return (yield from self._body(told))
             finally:
-                remove_scratch(self._scratch)
+                scratch.remove(self._scratch)
 
     def _recover(self) -> Flow[str | None]:
         """Put right what an earlier pass has left, and say what that was: at once, whatever becomes of this one."""
@@ -435,7 +434,7 @@ class Pass:
 
     def _binding(self, manifest: EnvelopeManifest, *, writable: tuple[Path, ...]) -> Binding:
         binding = bind(manifest)
-        tmp = self._scratch / TEMPORARY
+        tmp = self._scratch / scratch.TEMPORARY
         return bindings.replace(
             binding,
             cwd=self._options.root,

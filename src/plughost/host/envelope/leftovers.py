@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,10 +19,8 @@ from ...record.creation import Record
 from ...record.log_file import WizardLog
 from ...record.log_lines import render
 from ...record.schema import Applied
+from . import scratch
 from .ledger import keep_stderr, summary
-
-SCRATCH_PREFIX = "plughost-pass-"
-TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
 
 
 def put_right(root: Path, *, replaced: bool = False) -> str | None:
@@ -33,7 +29,9 @@ def put_right(root: Path, *, replaced: bool = False) -> str | None:
     Returns None if there is nothing. Raises TreeError as `files.recovery.recover` does.
     """
     recovered = recovery.recover(root, replaced=replaced, touched=touched)
-    return None if recovered is None else settle(recovered)
+    told = None if recovered is None else settle(recovered)
+    scratch.sweep(root)
+    return told
 
 
 def touched(note: dict[str, Any]) -> bool:
@@ -55,12 +53,12 @@ def settle(recovered: Recovered) -> str:
             entries = [entry for entry in entries if entry["id"] in new]
         except TreeError as error:
             aside = f"; the record ({error.path}: {error.problem}) could not be written, {_put_aside(recovered, note)}"
-    scratch = Path(note.get("scratch", ""))
+    temporary = Path(note.get("scratch", ""))
     try:
-        _write_logs(note, entries, scratch)
+        _write_logs(note, entries, temporary)
     except TreeError as error:
         aside += f"; the logs ({error.path}: {error.problem}) could not be written"
-    remove_scratch(scratch)
+    scratch.remove(temporary)
     recovered.close()
     if not recovered.changes:
         return f"an earlier pass was killed; no file had to be put back{aside}"
@@ -68,9 +66,9 @@ def settle(recovered: Recovered) -> str:
     return f"an earlier pass was killed; {len(recovered.changes)} paths were put back{kept}{aside}"
 
 
-def _write_logs(note: dict[str, Any], entries: Sequence[Any], scratch: Path) -> None:
+def _write_logs(note: dict[str, Any], entries: Sequence[Any], temporary: Path) -> None:
     """Write how the plugins of *entries* came out, and keep what workers wrote to stderr. Raises TreeError."""
-    if not note.get("logs") or not _is_scratch(scratch):
+    if not note.get("logs") or not scratch.is_one(temporary):
         return
     logs, now = Path(note["logs"]), datetime.now(UTC)
     applied: list[Applied] = []
@@ -79,7 +77,7 @@ def _write_logs(note: dict[str, Any], entries: Sequence[Any], scratch: Path) -> 
     WizardLog(logs).append(
         render(summary(each), at=now, plugin=each.plugin, pid=0, **note["tags"]) for each in applied
     )
-    for path in sorted(scratch.glob("logs/*/*.stderr")):
+    for path in sorted(temporary.glob("logs/*/*.stderr")):
         if not path.parent.is_symlink() and stat.S_ISREG(path.lstat().st_mode):
             keep_stderr(path, logs, path.parent.name)
 
@@ -93,20 +91,3 @@ def _put_aside(recovered: Recovered, note: dict[str, Any]) -> str:
     except OSError as error:
         return f"and neither could {path}: {error.strerror}"
     return f"what belongs there is in {path}"
-
-
-def remove_scratch(scratch: Path) -> None:
-    """Remove a pass's temporary directory, whatever a plugin made of it."""
-    if not _is_scratch(scratch):
-        return
-    with suppress(OSError):  # nearly always nobody has left anything there
-        os.rmdir(scratch / TEMPORARY)
-        os.rmdir(scratch)
-        return
-    with suppress(OSError):
-        shutil.rmtree(scratch)
-
-
-def _is_scratch(path: Path) -> bool:
-    """Tell whether *path* is what a pass makes: it comes from a file, and nothing else is to be removed."""
-    return path.name.startswith(SCRATCH_PREFIX)

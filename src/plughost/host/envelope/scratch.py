@@ -1,0 +1,64 @@
+"""A tree -> the temporary directory of the pass that works on it, which is found again if that pass is killed.
+
+Its name follows from the tree's, and the tree is locked by whoever makes it: so what stands there already was left
+behind, and is removed. Nothing has to be written down for that, and no other directory be looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+PREFIX = "plughost-pass-"
+TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
+
+
+def make(root: Path) -> Path:
+    """Make the directory for a pass over *root*, which is its real path. The caller holds the lock of that."""
+    path = _named(root)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        sweep(root)
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:  # somebody else's, or a worker that is being ended still writes there
+            path = Path(tempfile.mkdtemp(prefix=PREFIX))
+    os.mkdir(path / TEMPORARY)
+    return path
+
+
+def sweep(root: Path) -> None:
+    """Remove what a pass over *root* has left that was killed. The caller holds the lock of *root*."""
+    path = _named(root)
+    with suppress(FileNotFoundError):
+        status = os.lstat(path)
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove the directory of a pass, whatever a plugin made of it. Anything else is left alone."""
+    if not is_one(path):
+        return
+    with suppress(OSError):  # nearly always nobody has left anything there
+        os.rmdir(path / TEMPORARY)
+        os.rmdir(path)
+        return
+    with suppress(OSError):
+        shutil.rmtree(path)
+
+
+def is_one(path: Path) -> bool:
+    """Tell whether *path* is named as these directories are: where it was read from a file, it may be anything."""
+    return path.name.startswith(PREFIX)
+
+
+def _named(root: Path) -> Path:
+    digest = sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+    return Path(tempfile.gettempdir(), f"{PREFIX}{os.geteuid()}-{digest}")
