@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from ..errors import TreeError
-from . import lock, place
+from . import lock, place, sharing
 from .schema import brief, stamp
 
 SCHEMA_VERSION = "1.8"
@@ -173,7 +173,9 @@ class Record:
         fd = os.open(temporary, flags, 0o644, dir_fd=directory)
         try:
             with open(fd, "wb") as file:
-                if was is not None:
+                if was is None:
+                    sharing.share(fd, os.fstat(directory), sharing.WRITE)
+                else:
                     _keep_access(fd, was)
                 file.write(data)
                 file.flush()
@@ -194,8 +196,8 @@ class Record:
                     os.unlink(name, dir_fd=directory)
 
     def _make_directory(self) -> None:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(self.path.parent, 0o755)
+        if self.path.parent.parent.is_dir():  # it alone may be made
+            sharing.make_directory(self.path.parent)
 
     @property
     def _lock_name(self) -> tuple[str, str]:
@@ -284,6 +286,8 @@ def _keep_access(fd: int, was: os.stat_result) -> None:
     """Give the new file the mode of the old one, and its owner where we may."""
     now = os.fstat(fd)
     if (now.st_uid, now.st_gid) != (was.st_uid, was.st_gid):
-        with contextlib.suppress(PermissionError):
-            os.fchown(fd, was.st_uid, was.st_gid)
+        for owner in (was.st_uid, -1):  # another's stays its group's at least
+            with contextlib.suppress(PermissionError):
+                os.fchown(fd, owner, was.st_gid)
+                break
     os.fchmod(fd, stat.S_IMODE(was.st_mode) & 0o777)

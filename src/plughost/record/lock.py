@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 
 from ..errors import TreeError
+from . import sharing
 
 POLL_S = 0.01  # how often a lock that is taken is tried again: a writer holds it for milliseconds
 
@@ -56,6 +57,7 @@ def _try(directory: int, name: str, shown: str, *, make: bool = True) -> int | N
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise TreeError(shown, "not a regular file", "Remove it")
+        sharing.share(fd, os.fstat(directory), sharing.WRITE)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_at(fd, directory, name):
             return fd

@@ -18,7 +18,7 @@ from typing import Self
 
 from ..errors import TreeError
 from ..messages.quoting import one_line
-from . import place
+from . import place, sharing
 
 STDERR_LIMIT = 16_777_216  # bytes of one attempt that are kept
 NAME_LIMIT = 64  # characters of a host's name in a file name
@@ -48,6 +48,7 @@ class WizardLog:
             return
         fd = _open(self.path, os.O_APPEND, 0o644)
         try:
+            sharing.share(fd, os.stat(self.path.parent), sharing.WRITE)
             _write_all(fd, data)
         except OSError as error:
             raise _unusable(self.path, error) from error
@@ -59,7 +60,8 @@ class StderrFile:
     """The raw stderr of one attempt, in a new file at *path*. Raises TreeError if it cannot be made.
 
     At most *limit* bytes are kept. The others are counted in *dropped*, and the last line of the file says so.
-    What is written here is the plugin's and may hold its secrets, so only our own user may read it.
+    What is written here is the plugin's and may hold its secrets, so only our own user may read it; where it is
+    kept in a directory that a group works on, also that group.
     """
 
     __slots__ = ("_fd", "_last", "_room", "dropped", "path")
@@ -110,7 +112,7 @@ class StderrFile:
 def _open(path: Path, flags: int, mode: int) -> int:
     """Open *path* for writing, and make its directory. It must be, or become, a regular file."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        sharing.make_directory(path.parent)
         fd = os.open(path, _COMMON | flags, mode)
     except OSError as error:
         raise _unusable(path, error) from error

@@ -17,7 +17,7 @@ import msgspec
 
 from ...errors import TreeError
 from ...manifest.envelope_manifest import EnvelopeManifest
-from ...record import place
+from ...record import place, sharing
 from ...record.creation import Record
 from ...record.log_file import WizardLog
 from ...record.log_lines import LogLine, render
@@ -185,10 +185,12 @@ def keep_stderr(path: Path, logs: Path, plugin: str) -> None:
     directory = logs / STDERR_DIRECTORY / plugin
     try:
         for each in (directory.parent, directory):
-            each.mkdir(parents=True, exist_ok=True)
+            sharing.make_directory(each)
             if each.is_symlink():
                 raise TreeError(str(each), "a symbolic link", "Put a real directory in its place")
-        shutil.move(path, directory / path.name)
+        kept = directory / path.name
+        shutil.move(path, kept)
+        sharing.share_path(kept, sharing.READ)
     except OSError as error:
         raise TreeError(
             str(directory), f"cannot be written: {error.strerror}", "Check the directory"
