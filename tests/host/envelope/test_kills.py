@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from plughost.errors import TreeError
 from plughost.frontends.cli.commands.transform import command
 from plughost.host.envelope.leftovers import put_right
 from tests.host.envelope.lab import Lab
@@ -237,6 +238,34 @@ def transform(self, path, ctx):
         time.sleep(0.001)  # until the host has read it
     os.kill(os.getppid(), signal.SIGKILL)
 """
+
+
+@pytest.mark.requirement("envelope:tree:killed")
+@pytest.mark.parametrize("replace", ["touch()", "symlink_to('plugins')", "mkdir()", "exists()"])
+def test_the_next_pass_restores_also_a_directory_that_is_none_any_more(replace: str, lab: Lab) -> None:
+    before = lab.portrait()
+    body = f"""def transform(self, path, ctx):
+    ctx.dst_root.rename(ctx.dst_root.with_name("elsewhere"))
+    ctx.dst_root.{replace}
+    os.kill(os.getppid(), signal.SIGKILL)"""
+    assassin = lab.plugin("assassin", body)
+    words = [sys.executable, "-c", KILLED, str(lab.root), str(lab.home / "tmp"), str(assassin)]
+    assert subprocess.run(words, capture_output=True, timeout=250).returncode == -signal.SIGKILL
+    assert gone(lab)
+    later = lab.plugin("later", extensions=[".none"])
+    if replace == "mkdir()":  # somebody may have put it there, and means it
+        with pytest.raises(TreeError):
+            lab.run(later)
+        assert put_right(lab.root, replaced=True)
+    else:
+        result = lab.run(later)
+        assert result.recovered
+        assert result.directory == lab.root
+        assert [entry["plugin"] for entry in lab.entries] == ["assassin", "later"]
+    assert lab.portrait().keys() == before.keys()
+    assert lab.text("a.txt") == "a\n"
+    for path in lab.home.glob("*.plughost-displaced-*"):
+        shutil.rmtree(path)
 
 
 @pytest.mark.requirement("envelope:tree:killed", "envelope:stderr:kept")

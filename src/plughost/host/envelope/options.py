@@ -13,6 +13,7 @@ from ...contracts.envelope.messages import Context, Field
 from ...contracts.envelope.policy import FORBIDDEN
 from ...errors import LocalProtocolError, TreeError
 from ...failures import PluginFailure
+from ...files import store
 from ...manifest import envelope_registry, project
 from ...manifest.envelope_manifest import EnvelopeManifest
 from ...messages.quoting import is_utf8
@@ -196,6 +197,11 @@ def _tree(directory: str | os.PathLike[str]) -> Path:
         ) from error
     except ValueError as error:
         raise TreeError(repr(directory), f"no path: {error}", "Name a directory") from error
+    left = store.locate(Path(directory))
+    if (
+        left is not None
+    ):  # whatever a killed pass has made of the directory: it is put back before anything else
+        return left[0]
     if not os.path.isdir(root):
         raise TreeError(
             str(directory), "not a directory", "Name the directory whose files are to be transformed"
@@ -238,11 +244,14 @@ def _guarded(path: str) -> str:
 
 def _own(root: Path, record: Path | None, logs: Path | None) -> list[str]:
     """Return what is ours to write in the tree, wherever the caller has put it."""
-    places = [os.path.split(record or root / RECORD), os.path.split(logs or root / LOGS)]
-    (above, name), beside = [(os.path.realpath(directory), name) for directory, name in places]
-    real = [os.path.join(*each) for each in ((above, name), (above, f"{name}.lock"), beside)]
+    ours = [] if record is not None else [RECORD, f"{RECORD}.lock"]
+    ours += [] if logs is not None else [LOGS]
     below = os.path.join(root, "")
-    return [each.removeprefix(below) for each in real if each.startswith(below)]
+    named = [] if record is None else [record, record.with_name(f"{record.name}.lock")]
+    for path in (*named, *([] if logs is None else [logs])):
+        real = os.path.join(os.path.realpath(path.parent), path.name)
+        ours += [real.removeprefix(below)] if real.startswith(below) else []
+    return ours
 
 
 def _manifests(plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest]) -> list[EnvelopeManifest]:
