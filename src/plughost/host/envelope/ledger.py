@@ -55,9 +55,11 @@ class Ledger:
         if self._options.dry_run:
             self._record.read()
             return
-        root, logs = self._options.root, self._options.log_directory
-        self._record.check(room=ROOM, make=_is_outside(self._record.path.parent, root))
-        WizardLog(logs).check(make=_is_outside(logs, root))
+        options, logs = self._options, self._options.log_directory
+        self._record.check(
+            room=ROOM, make=_is_outside(options.record and options.record.parent, options.root)
+        )
+        WizardLog(logs).check(make=_is_outside(options.logs, options.root))
         raw = logs / STDERR_DIRECTORY
         place.check_directory(raw, levels=3)
         if raw.exists():
@@ -173,9 +175,9 @@ def summary(entry: Applied) -> LogLine:
     return LogLine(level, "plugin applied", context)
 
 
-def _is_outside(directory: Path, root: Path) -> bool:
-    """Tell whether *directory* is none of the tree's: there, and only there, something may be made to see if it can."""
-    return not Path(os.path.realpath(directory)).is_relative_to(root)
+def _is_outside(directory: Path | None, root: Path) -> bool:
+    """Tell whether a *directory* was named that is none of the tree's: only there something may be made as a proof."""
+    return directory is not None and not Path(os.path.realpath(directory)).is_relative_to(root)
 
 
 def keep_stderr(path: Path, logs: Path, plugin: str) -> None:
