@@ -69,6 +69,17 @@ def test_a_plugin_that_fills_the_disk_is_undone_and_the_next_one_runs(
     assert len(small.entries) == (1 if dry_run else 2)
 
 
+def test_a_plugin_that_fills_the_disk_with_its_temporary_files_is_undone_too(
+    small: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(small.home / "tmp"))
+    deed = "[os.truncate(each, 0) for each in path.parent.glob('*.bin')]; fill(os.environ['TMPDIR'] + '/new')"
+    filling = small.plugin("a-fills", f"def transform(self, path, ctx):\n    {deed}", top=FILL)
+    before = small.portrait()
+    assert small.one(filling).status == "failed"
+    assert small.portrait() == before
+
+
 @pytest.fixture
 def shared(lab: Lab) -> Lab:
     """A directory of somebody else's that our group may write to."""

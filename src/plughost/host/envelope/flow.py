@@ -45,7 +45,7 @@ from . import scratch, worker_cache
 from .ledger import Ledger, Said, entries_of
 from .leftovers import put_right, touched
 from .options import PassOptions, PassResult
-from .plugin_flow import AHEAD, PluginRun
+from .plugin_flow import AHEAD, PluginRun, spelled
 from .signals import undisturbed
 from .steps import Dismiss, Finish, Flow, Launch, Together, Work, WorkerLink
 from .surroundings import Surroundings
@@ -53,6 +53,8 @@ from .worker_log import WorkerLog
 
 VALIDATIONS_AT_ONCE = 8
 MOST_SHARED = 4_096  # files of plugins that run at once: each is a rule that the kernel has to be told
+CONCEDED = "put back but for an owner, a mode or times that only somebody else may set: {} paths, such as {}"
+SHOWN = 3  # of those paths
 AGAIN = "it was run again by itself: beside others it failed, or it could not be told who did what"
 
 
@@ -149,7 +151,7 @@ class Pass:
         with undisturbed():
             # If nobody was at work, all that was changed since is what we wrote ourselves.
             if self._at_work or touched(self._saved.note):
-                self._saved.revert()
+                self._revert()
             logs = [log for run in self._at_work for log in run.logs]
             for _, _, log in logs:
                 log.close()
@@ -347,8 +349,9 @@ class Pass:
 
     def _put_back(self, judged: list[tuple[PluginRun, Sequence[str]]]) -> None:
         """Undo all that was done. If that fails, note what it was undone for: whoever recovers the tree writes it."""
+        before = set(self._snapshot.conceded)
         try:
-            self._snapshot.revert()
+            self._revert()
         except TreeError:
             entries = [
                 run.entry((), violations) if violations or not run.good else run.interrupted()
@@ -357,6 +360,16 @@ class Pass:
             with suppress(TreeError):
                 self._snapshot.set_note(self._ledger.note(entries, touched=True))
             raise
+        if conceded := sorted(set(self._snapshot.conceded) - before):
+            for run, _ in judged:
+                run.warnings.append(CONCEDED.format(len(conceded), ", ".join(map(spelled, conceded[:SHOWN]))))
+
+    def _revert(self) -> None:
+        try:
+            self._snapshot.revert()
+        except TreeError:  # perhaps for want of room, which a plugin has taken elsewhere on the same disk
+            scratch.empty(self._scratch)
+            self._snapshot.revert()
 
     def _accept(self, judged: list[tuple[PluginRun, Sequence[Change], Sequence[str]]]) -> list[Applied]:
         """Accept the tree as it is now, with the note of how it came to be. Raises TreeError if it cannot be saved."""

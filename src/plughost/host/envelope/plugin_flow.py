@@ -221,7 +221,7 @@ class PluginRun:
         failure = self.attempt.failure
         status = self._status(changes, violations)
         kept = [] if violations else list(changes)
-        affected = sorted(_spelled(path) for path in violations or {each.path for each in kept})
+        affected = sorted(spelled(path) for path in violations or {each.path for each in kept})
         told = sorted(
             self.told.values(), key=lambda each: each.status != "failed"
         )  # what failed is not cut off
@@ -245,7 +245,7 @@ class PluginRun:
             error=self._error(violations),
             failure=None if failure is None else schema.Failure(code=str(failure.code), hint=failure.hint),
             crash=self.attempt.crashed,
-            violations=[_spelled(path) for path in violations],
+            violations=[spelled(path) for path in violations],
             per_file=[self._per_file(each) for each in told],
             warnings=self._warnings(),
         )
@@ -338,11 +338,11 @@ def _carried(
 
 
 def _written(change: Change) -> schema.Change:
-    before = None if change.before is None else _spelled(change.before)
-    return schema.Change(path=_spelled(change.path), kind=change.kind.value, before=before)
+    before = None if change.before is None else spelled(change.before)
+    return schema.Change(path=spelled(change.path), kind=change.kind.value, before=before)
 
 
-def _spelled(path: str) -> str:
+def spelled(path: str) -> str:
     """Return *path* as JSON can say it: bytes that are no UTF-8 are spelled out."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 

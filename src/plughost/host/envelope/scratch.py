@@ -54,6 +54,17 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
+def empty(path: Path) -> None:
+    """Remove what plugins have left in their directory for temporary files; it stays what workers may write to."""
+    with suppress(OSError), os.scandir(path / TEMPORARY) as entries:
+        for entry in list(entries):
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry)
+                else:
+                    os.unlink(entry)
+
+
 def is_one(path: Path) -> bool:
     """Tell whether *path* is named as these directories are: where it was read from a file, it may be anything."""
     return path.name.startswith(PREFIX)
