@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plughost.frontends.tui.escape import IGNORED_ENOUGH, PATIENCE_S, Escape
+from plughost.frontends.tui.escape import IGNORED_ENOUGH, PATIENCE_S, PRESSED_ENOUGH, Escape
 
 
 def test_esc_is_the_plugins_until_it_has_ignored_three() -> None:
@@ -79,3 +79,29 @@ def test_hammering_at_a_plugin_that_hangs_leaves_in_the_end() -> None:
     leaves = [escape.press(number * PATIENCE_S / 10) for number in range(10 * IGNORED_ENOUGH + 10)]
     assert leaves.count(True) > 0
     assert not any(leaves[: 10 * IGNORED_ENOUGH])
+
+
+def press_while_it_moves(escape: Escape, times: int, *, late: bool = False) -> list[bool]:
+    """Press Esc *times*, each followed by a frame that differs; *late*: by one that was asked for before."""
+    leaves = []
+    for number in range(times):
+        leaves.append(escape.press(number + 0.5))
+        escape.painted(float(number if late else number + 1), changed=True)
+    return leaves
+
+
+def test_a_screen_that_moves_cannot_hold_the_operator_either() -> None:
+    assert press_while_it_moves(Escape(), PRESSED_ENOUGH + 1) == [False] * PRESSED_ENOUGH + [True]
+
+
+def test_a_screen_that_moves_and_is_slow_to_draw_cannot_hold_the_operator() -> None:
+    assert press_while_it_moves(Escape(), PRESSED_ENOUGH + 1, late=True) == [False] * PRESSED_ENOUGH + [True]
+
+
+def test_another_key_begins_the_row_anew_on_a_screen_that_moves() -> None:
+    escape = Escape()
+    press_while_it_moves(escape, PRESSED_ENOUGH)
+    assert escape.leaves
+    escape.other_key()
+    assert not escape.leaves
+    assert press_while_it_moves(escape, PRESSED_ENOUGH + 1) == [False] * PRESSED_ENOUGH + [True]

@@ -11,6 +11,7 @@ import pytest
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
 from plughost.errors import HostClosed, PlughostError, RemoteError
 from plughost.frontends.tui import view as views
+from plughost.frontends.tui.escape import PRESSED_ENOUGH
 from plughost.frontends.tui.view import View
 from plughost.supervision.states import State
 from tests.frontends.fake_plugin import CRASH, FakePlugin
@@ -205,6 +206,31 @@ async def test_a_plugin_that_ignores_esc_three_times_is_left_by_the_next() -> No
             await until(lambda seen=seen: plugin.answered > seen)  # type: ignore[misc]
         assert view.press(ESC)
         assert plugin.keys == [ESC] * 3
+
+
+async def test_a_plugin_whose_screen_moves_and_that_ignores_esc_is_left_too() -> None:
+    plugin = FakePlugin("fake", "0")
+    async with running(plugin) as view:
+        view.show(20, 3)
+        await until(lambda: view.frames == 1)
+        pressed: list[bool] = []
+        for number in range(PRESSED_ENOUGH):
+            plugin.lines = (str(number + 1),)
+            pressed.append(view.press(ESC))
+            await until(lambda: text(view) == plugin.lines[0])
+        assert pressed == [False] * PRESSED_ENOUGH
+        assert view.press(ESC)
+        assert plugin.keys == [ESC] * PRESSED_ENOUGH
+
+
+async def test_going_to_another_screen_ends_a_row_of_escs() -> None:
+    plugin = FakePlugin()
+    plugin.hears = False
+    view = View(plugin, "fake-screen", clock=lambda: 0.0)
+    assert [view.press(ESC) for _ in range(3)] == [False] * 3
+    view.hide()
+    view.show(20, 3)
+    assert not view.press(ESC)
 
 
 async def failing(view: View, plugin: FakePlugin, error: PlughostError) -> list[bool]:

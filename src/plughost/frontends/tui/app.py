@@ -104,7 +104,7 @@ class ScreenApp(App[None], inherit_bindings=False):
         if state is State.QUARANTINED:
             offered += ["r reloads", "esc leaves"]
         elif view.escape.leaves:
-            offered.append("esc leaves: the plugin does not hear it")
+            offered.append("the next esc leaves")
         else:
             offered.append("all else is the plugin's")
         return offered

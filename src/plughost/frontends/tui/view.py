@@ -57,6 +57,7 @@ class View:
     def hide(self) -> None:
         """Ask for no more frames."""
         self._shown = False
+        self.escape.other_key()  # it was one that brought the operator elsewhere
 
     def wake(self) -> None:
         """Ask for a frame as soon as one may be asked for."""

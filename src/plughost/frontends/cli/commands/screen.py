@@ -75,7 +75,8 @@ def command(
     """Show the screen of PLUGIN: a plugin's directory, or a name found under --root.
 
     Several are shown one at a time: ctrl+pgup and ctrl+pgdn, or ctrl+], change between them. Ctrl-C leaves; every
-    other key is the plugin's. Esc is too, but leaves once a plugin has ignored it three times.
+    other key is the plugin's. Esc is too, but leaves once a plugin has ignored it three times, or has been
+    given it eight times in a row.
 
     --once prints a frame instead: `plughost screen burndown --root plugins --once --key down --key enter`. KEY is a
     character, or such as enter, esc, back_tab, page_up, f5, ctrl+x. --json means --once --format json.
