@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, ValidationError
 
 from ...errors import LocalProtocolError, ManifestError, RemoteError, RemoteProtocolError
 from ...failures import FailureCode, PluginFailure, Stage
@@ -20,7 +20,7 @@ from ...messages import jsonrpc, strict_json
 from ...messages.jsonrpc import ErrorResponse
 from .. import outcome
 from ..base import Evidence, Fault
-from .keys import KeyEvent
+from .keys import KeyEvent, checked
 from .lanes import Bounds
 from .messages import (
     ABI_VERSION,
@@ -164,7 +164,10 @@ def key(screen_id: object, event: object, generation: int) -> HandleKeyParams:
     """Return what a plugin is told of a key. Raises LocalProtocolError if it is none."""
     if not isinstance(event, KeyEvent):
         raise LocalProtocolError(f"a key is a KeyEvent, not {type(event).__name__}")
-    return HandleKeyParams(text(screen_id, "a screen"), event, generation)
+    try:
+        return HandleKeyParams(text(screen_id, "a screen"), checked(event), generation)
+    except (ValidationError, TypeError) as error:
+        raise LocalProtocolError(f"that is no key: {error}") from error
 
 
 def _is_whole(value: object) -> bool:

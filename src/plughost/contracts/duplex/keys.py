@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
 
 from .scalars import U8
 
@@ -42,3 +43,17 @@ class KeyEvent(Struct, frozen=True):
     code: KeyCode
     mods: U8 = 0
     kind: KeyKind = KeyKind.PRESS
+
+
+KNOWN_KEYS = (
+    512  # a keyboard, with what is usually held; checking one takes as long as all else that is done to it
+)
+
+
+@lru_cache(maxsize=KNOWN_KEYS)
+def checked(event: KeyEvent) -> KeyEvent:
+    """Return *event* as a reader would have it: what is made, not read, may hold anything.
+
+    Raises ValidationError if it would be refused, and TypeError if it cannot even be written or compared.
+    """
+    return convert(to_builtins(event), KeyEvent)
