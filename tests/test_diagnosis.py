@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from plughost.autopsy import ExitStatus, Stage, WireFrame
+from plughost.autopsy import CALLERS_LIMIT, ExitStatus, Stage, WireFrame
 from plughost.diagnosis import Findings, advise, last_received
 from plughost.failures import EXPLANATIONS, FailureCode
 
@@ -75,6 +75,12 @@ def test_a_limit_that_was_missed_is_the_one_to_raise(limit):
     advice = advise(replace(NOTHING, code=FailureCode.TIMEOUT, limit=limit))
     assert limit in advice
     assert "limits.timeout_s" not in advice
+
+
+def test_a_call_that_was_given_too_little_time_is_to_be_given_more():
+    advice = advise(replace(NOTHING, code=FailureCode.TIMEOUT, limit=CALLERS_LIMIT))
+    assert "timeout=" in advice
+    assert "limits." not in advice
 
 
 def test_a_missed_timeout_gets_the_usual_advice():

@@ -22,6 +22,8 @@ SIGNAL_MEANINGS = {
     "SIGTERM": "asked to terminate",
 }
 
+CALLERS_LIMIT = "timeout"  # in place of a limit of the binding: the caller said how long it waits
+
 
 class Stage(StrEnum):
     """How far a conversation had come."""
@@ -108,7 +110,7 @@ class Autopsy:
     delivered: bool = False  # the plugin had read the whole request
     exit: ExitStatus | None = None  # None when no process ever ran, or it could not be reaped
     rung: str | None = None  # the rung of the ladder on which we ended it; None if it ended by itself
-    limit: str | None = None  # the limit that was hit, by its name in the binding
+    limit: str | None = None  # the limit that was hit, by its name in the binding, or CALLERS_LIMIT
     stderr_tail: str = ""
     frames: tuple[WireFrame, ...] = ()
     timings_ms: dict[str, float] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .autopsy import ExitStatus, WireFrame
+from .autopsy import CALLERS_LIMIT, ExitStatus, WireFrame
 from .failures import EXPLANATIONS, FailureCode, Stage
 
 
@@ -87,6 +87,15 @@ def _is_another_message(found: Findings) -> str | None:
     )
 
 
+def _had_too_little_time(found: Findings) -> str | None:
+    if found.code is not FailureCode.TIMEOUT or found.limit != CALLERS_LIMIT:
+        return None
+    return (
+        "Give the call more time, by `timeout=` or `--timeout`, if it needs longer; "
+        "its stderr may tell where it stopped."
+    )
+
+
 def _missed_another_limit(found: Findings) -> str | None:
     if found.code is not FailureCode.TIMEOUT or found.limit in (None, "limits.timeout_s"):
         return None
@@ -100,6 +109,7 @@ _RULES: tuple[Callable[[Findings], str | None], ...] = (
     _prints_to_stdout,
     _is_another_message,
     _buffers_its_reply,
+    _had_too_little_time,
     _missed_another_limit,
 )
 

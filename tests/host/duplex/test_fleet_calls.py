@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from plughost.autopsy import CALLERS_LIMIT
 from plughost.errors import LocalProtocolError, RemoteError
 from plughost.failures import FailureCode, PluginFailure
 from tests.host.duplex.fleet_lab import AT_ONCE, EVERY, QUICK, Lab, frame, framed, written
@@ -362,10 +363,24 @@ def test_a_call_that_takes_too_long_is_over_and_its_late_answer_is_dropped(both:
     both.pid()
     with pytest.raises(PluginFailure) as caught:
         both.call("hold", timeout=0.05)
-    assert caught.value.code is FailureCode.TIMEOUT
+    assert (caught.value.code, caught.value.autopsy.limit) == (FailureCode.TIMEOUT, CALLERS_LIMIT)
     assert both.call("release") == {"released": 1}
     both.call("echo")
     assert (both.status().ignored, both.status().starts, both.status().pending) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "faults", [("render-hangs",), ("init-never", "render-hangs")], ids=["asked", "not started"]
+)
+def test_a_caller_who_gave_too_little_time_is_not_sent_to_the_limits_of_the_plugin(
+    both: Lab, faults: tuple[str, ...]
+) -> None:
+    both.plugin("puppet", *faults, **QUICK | {"handshake_s": 600.0})
+    fleet = both.fleet()
+    with pytest.raises(PluginFailure) as caught:
+        both.run(fleet["puppet"].render, 8, 2, timeout=0.05)
+    assert (caught.value.code, caught.value.autopsy.limit) == (FailureCode.TIMEOUT, CALLERS_LIMIT)
+    assert "limits." not in caught.value.hint
 
 
 def test_a_render_that_takes_too_long_is_shown_as_wedged_until_the_next_answer(both: Lab) -> None:

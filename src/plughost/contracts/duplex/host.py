@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, ValidationError
 
+from ...autopsy import CALLERS_LIMIT as CALLERS_LIMIT
 from ...errors import LocalProtocolError, ManifestError, RemoteError, RemoteProtocolError
 from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.binding import Binding
@@ -43,7 +44,6 @@ from .terms import Terms
 KIND = "plughost"  # what this host calls itself at init
 LONGEST_TIMEOUT_S = 86_400.0
 INVOKE = "host/action/invoke"
-CALLERS_LIMIT = "timeout_ms"  # what sets the time of an action: whoever invokes it
 LARGEST_SIDE = 2**16 - 1  # cells of a screen, each way
 _bounds = lru_cache(maxsize=64)(Bounds)  # most plugins have the same, and share it
 
@@ -55,9 +55,14 @@ class Ask(Struct, frozen=True):
     params: Any
     timeout_s: float | None
     result: type[Struct] | None = None  # None: any JSON
-    limit: str = "limits.timeout_s"  # what sets the time
+    limit: str = "limits.timeout_s"  # what sets the time, where the caller does not
     # Whether its time is what the caller waits in all. Else it is what the plugin may take, once it is asked.
     in_all: bool = False
+
+    @property
+    def broken(self) -> str:
+        """The limit that a call breaks which takes too long. To raise another one would not help its caller."""
+        return CALLERS_LIMIT if self.in_all else self.limit
 
 
 def terms(binding: DuplexBinding) -> Terms:
@@ -234,7 +239,7 @@ def malformed(
 def timed_out(fault: Fault, ask: Ask) -> Fault:
     """Return *fault*, of a call that took too long, with what was asked and which limit it broke."""
     within = "" if ask.timeout_s is None else f" within {ask.timeout_s:g} s"
-    return replace(fault, message=f"it did not answer {ask.method}{within}", limit=ask.limit)
+    return replace(fault, message=f"it did not answer {ask.method}{within}", limit=ask.broken)
 
 
 _STAGES = {

@@ -21,7 +21,7 @@ def quarantined(process: Binding, failures: int, last: PluginFailure | None) -> 
 
 def not_started(process: Binding, ask: Ask | None, state: State) -> PluginFailure:
     """Return the failure of a call whose time was over before there was a process to ask."""
-    what, limit = ("it", None) if ask is None else (ask.method, ask.limit)
+    what, limit = ("it", None) if ask is None else (ask.method, ask.broken)
     message = f"{what} waited too long for the plugin, which is {state}"
     fault = Fault(FailureCode.TIMEOUT, Stage.LAUNCH, message, limit)
     return outcome.failure(process, fault, Evidence(command=process.command))
