@@ -124,7 +124,7 @@ _LIMITS = {
     "handshake_s": "seconds from the start until init is answered",
     "render_s": "seconds for one screen",
     "write_s": "seconds for it to read what it is sent",
-    "teardown_s": "seconds from `plugin/shutdown` to its exit",
+    "teardown_s": "seconds from the end of its input, which follows `plugin/shutdown`, to its exit",
     "terminate_s": "seconds between SIGTERM and SIGKILL",
     "frame_bytes": "bytes of one body, either way",
     "key_lane": "keys that may wait; older ones are dropped",

@@ -23,7 +23,7 @@ class DuplexLimits(Limits, frozen=True, forbid_unknown_fields=True):
     handshake_s: Seconds = 10.0  # `plugin/init` to its answer: it may read much before it is ready
     render_s: Seconds = 2.0  # one `plugin/render`: a screen that stands still for longer looks dead
     write_s: Seconds = 2.0  # for it to read what was sent; one that does not read would hold everything up
-    teardown_s: Seconds = 5.0  # from `plugin/shutdown` to its exit, as the contract says
+    teardown_s: Seconds = 5.0  # from the end of its input to its exit, as the contract says
     terminate_s: Seconds = 2.0  # between SIGTERM and SIGKILL: to save what it holds
     frame_bytes: Annotated[int, Meta(gt=0, le=FRAME_BYTES)] = FRAME_BYTES
     key_lane: Annotated[int, Meta(gt=0, le=65_536)] = 64  # keys that wait; old ones go, nobody wants them
