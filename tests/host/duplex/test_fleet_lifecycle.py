@@ -125,6 +125,19 @@ def test_three_failures_quarantine_it_and_calls_are_refused_without_a_process(
     assert len(note.read_text().split()) == 3
 
 
+def test_the_refusal_of_one_in_quarantine_shows_what_is_known_of_its_last_end(both: Lab) -> None:
+    both.plugin(failures_to_quarantine=1)
+    both.fleet()
+    (last,) = both.together(both.calling("exit", {"says": "out of ink"}))
+    (refused,) = both.together(both.calling("echo"))
+    shown, known = refused.autopsy, last.autopsy
+    assert (shown.exit, shown.rung) == (known.exit, known.rung)
+    assert shown.exit is not None
+    assert (shown.stderr_tail, shown.frames) == (known.stderr_tail, known.frames)
+    assert "out of ink" in shown.stderr_tail
+    assert not shown.delivered
+
+
 def test_reload_mends_what_was_quarantined(both: Lab, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.touch()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...contracts import outcome
 from ...contracts.base import Evidence, Fault
 from ...contracts.duplex.host import Ask
@@ -11,12 +13,24 @@ from ...supervision.states import State
 
 
 def quarantined(process: Binding, failures: int, last: PluginFailure | None) -> PluginFailure:
-    """Return the failure of a call to a plugin that is not started any more; *last* is how it failed."""
+    """Return the failure of a call to a plugin that is not started any more; *last* is how it failed.
+
+    It shows what is known of that end, because its hint is to read it.
+    """
     problem = f"it is quarantined after {failures} failures"
-    hint = "Mend the plugin, then reload it."
+    hint, evidence = "Mend the plugin, then reload it.", Evidence(command=process.command)
     if last is not None:
         problem, hint = f"{problem}; the last time: {last.message}", f"{hint} {last.hint}"
-    return outcome.launch_failure(process, problem, limit="limits.failures_to_quarantine", hint=hint)
+        known = last.autopsy
+        evidence = replace(
+            evidence,
+            exit=known.exit,
+            rung=known.rung,
+            stderr_tail=known.stderr_tail,
+            frames=known.frames,
+        )
+    fault = Fault(FailureCode.LAUNCH_FAILED, Stage.LAUNCH, problem, "limits.failures_to_quarantine", hint)
+    return outcome.failure(process, fault, evidence)
 
 
 def not_started(process: Binding, ask: Ask | None, state: State) -> PluginFailure:
