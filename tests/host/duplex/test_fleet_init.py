@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,6 +139,32 @@ def test_settings_that_cannot_be_told_reject_the_plugin_and_no_other(both: Lab, 
     assert [each.name for each in fleet.rejected] == ["one"]
     assert list(fleet.plugins) == ["two"]
     assert both.call("echo", of="two")
+
+
+@pytest.mark.parametrize(
+    ("frame_bytes", "config", "file", "key"),
+    [
+        (10, None, "narrow.toml", "limits.frame_bytes"),
+        (10, {"x": "y"}, "narrow.toml", "limits.frame_bytes"),
+        (1000, {"x": "y" * 1000}, "manifest.toml", "config"),
+        (1000, {"x": object()}, "manifest.toml", "config"),
+    ],
+)
+def test_what_makes_the_first_message_too_long_is_what_is_blamed(
+    both: Lab, frame_bytes: int, config: Any, file: str, key: str
+) -> None:
+    both.plugin("one", frame_bytes=frame_bytes)
+    (rejected,) = both.fleet(config={"one": config} if config else {}).rejected
+    assert (Path(rejected.error.source).name, rejected.error.key) == (file, key)
+
+
+def test_a_limit_that_the_first_message_just_fits_is_enough(both: Lab) -> None:
+    both.plugin("one", frame_bytes=10)
+    (rejected,) = both.fleet().rejected
+    (least,) = re.findall(r"\d+", rejected.error.remedy)
+    both.plugin("two", frame_bytes=int(least))
+    both.fleet(both.root / "two")
+    assert both.call("echo", of="two") == {"echo": {}}
 
 
 def test_a_program_that_is_not_there_is_a_launch_failure_each_time_until_quarantine(both: Lab) -> None:

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct, ValidationError
 from ...autopsy import CALLERS_LIMIT as CALLERS_LIMIT
 from ...errors import LocalProtocolError, ManifestError, RemoteError, RemoteProtocolError
 from ...failures import FailureCode, PluginFailure, Stage
+from ...manifest import duplex_narrowing
 from ...manifest.binding import Binding
 from ...manifest.duplex_binding import DuplexBinding
 from ...messages import jsonrpc, strict_json
@@ -44,6 +45,7 @@ from .terms import Terms
 KIND = "plughost"  # what this host calls itself at init
 LONGEST_TIMEOUT_S = 86_400.0
 INVOKE = "host/action/invoke"
+HIGHEST_PID = 2**22  # that Linux gives
 LARGEST_SIDE = 2**16 - 1  # cells of a screen, each way
 _bounds = lru_cache(maxsize=64)(Bounds)  # most plugins have the same, and share it
 
@@ -91,13 +93,26 @@ def init(binding: DuplexBinding, config: Mapping[str, Any] | None, pid: int) -> 
 
 
 def check_config(binding: DuplexBinding, config: Mapping[str, Any] | None) -> None:
-    """Raise ManifestError if the plugin could not be told its settings."""
+    """Raise ManifestError if the plugin could not be told its settings, or could not be told anything."""
+    limit, manifest = binding.limits.frame_bytes, binding.manifest
     try:
-        told(binding, "plugin/init", init(binding, config, 2**22))  # the highest process id there is
+        size = _init_bytes(binding, config)
     except LocalProtocolError as error:
-        raise ManifestError(
-            str(binding.manifest.file), "config", str(error), "Change the settings"
-        ) from error
+        raise ManifestError(str(manifest.file), "config", str(error), "Change the settings") from error
+    if size <= limit:
+        return
+    least = _init_bytes(binding, None)
+    if least > limit:  # whatever the settings are
+        problem = f"{limit} bytes are too few for plugin/init, which has {least}"
+        narrow = str(manifest.directory / duplex_narrowing.FILE_NAME)
+        raise ManifestError(narrow, "limits.frame_bytes", problem, f"Raise it to {least} at least")
+    problem = f"with them plugin/init has {size} bytes, over the limit of {limit}"
+    raise ManifestError(str(manifest.file), "config", problem, "Change the settings")
+
+
+def _init_bytes(binding: DuplexBinding, config: Mapping[str, Any] | None) -> int:
+    """Return how long the first request is at most. Raises LocalProtocolError if it cannot be written."""
+    return len(jsonrpc.encode_request(1, "plugin/init", init(binding, config, HIGHEST_PID)))
 
 
 def told(binding: DuplexBinding, method: str, params: Any) -> Parcel:
