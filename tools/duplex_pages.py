@@ -108,7 +108,7 @@ _KEYS = {
     "subscribes.snapshots": ("list of strings", "topics that it is told of, from the start"),
     "subscribes.latest_state": ("list of strings", "of these topics only the newest publish matters"),
     "lifecycle.spawn": ("`lazy` or `eager`", "started when it is needed, or with the host"),
-    "lifecycle.idle_reap_secs": ("integer", "seconds without use after which it is ended; 0: never"),
+    "lifecycle.idle_reap_secs": ("integer", "whole seconds without use after which it is ended; 0: never"),
     "lifecycle.exit_zero_is_crash": (
         "boolean",
         "`false`: it may end by itself when it has nothing more to do",
@@ -132,7 +132,7 @@ _LIMITS = {
     "failure_window_s": "seconds after which a failure is forgotten",
     "failures_to_quarantine": "failures within that time that quarantine it",
     "stable_s": "seconds of running after which the row of waits begins anew",
-    "idle_reap_s": "seconds without use after which it is ended; 0: never",
+    "idle_reap_s": "whole seconds without use after which it is ended; 0: never",
 }
 
 

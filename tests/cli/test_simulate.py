@@ -24,6 +24,12 @@ def test_the_table_tells_time_state_and_what_happens(run: Run) -> None:
     assert "idle" in rows[-1]
 
 
+def test_as_many_processes_are_started_in_the_table_as_are_counted_below_it(run: Run) -> None:
+    words = ("simulate", "idle", "ask@700")  # the request asks for a process that has no word
+    rows = run(*words).stdout.splitlines()
+    assert sum("is started" in row for row in rows) == run(*words, "--json").json["started"]
+
+
 def test_the_same_as_one_json_object_with_the_policy_it_is_about(run: Run) -> None:
     shown = run("simulate", "--json", *EXAMPLE.split()).json
     assert shown["ok"] is True

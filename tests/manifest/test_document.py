@@ -1,7 +1,9 @@
 """A TOML file to a typed document, or an error that names file and key."""
 
+from typing import Annotated
+
 import pytest
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from plughost.errors import ManifestError
 from plughost.manifest.document import SIZE_LIMIT, parse, read
@@ -15,6 +17,8 @@ class Inner(Struct, forbid_unknown_fields=True):
 
 class Document(Struct, forbid_unknown_fields=True):
     inner: Inner
+    seconds: Annotated[float, Meta(gt=0)] = 2.5
+    loud: bool = False
 
 
 def refusal(text):
@@ -54,6 +58,22 @@ def test_what_is_wrong_missing_or_unknown_is_named_by_its_key(text, key):
     assert error.remedy
     assert "some.toml" in str(error)
     assert key in str(error)
+
+
+def test_a_number_that_may_be_left_out_is_advised_with_what_it_is_then():
+    remedy = refusal("seconds = 0\n[inner]\ncount = 1").remedy
+    assert "2.5" in remedy
+
+
+def test_only_what_may_be_left_out_is_advised_to_be():
+    missing, wrong = refusal("[inner]").remedy, refusal("[inner]\ncount = '3'").remedy
+    unneeded = {
+        refusal(f"{text}\n[inner]\ncount = 1\n{more}").remedy
+        for text, more in [("loud = 1", ""), ("", "names = 'a'"), ("", "names = ['a', 2]")]
+    }
+    assert len({missing, wrong}) == 2
+    assert len(unneeded) == 1
+    assert not unneeded & {missing, wrong}
 
 
 @pytest.mark.parametrize(

@@ -42,17 +42,38 @@ def parse(text: str, source: str, type: type[T]) -> T:
 
 
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
+_INDEX = re.compile(r"\[[^]]*\]")  # of an item: its list has the key
 
 
 def _remedy(problem: str, key: str, type: Any) -> str:
     """Advise on a wrong key: the one that was probably meant, and those there are."""
     unknown = _UNKNOWN.search(problem)
     if unknown is None:
-        return "Give it what is expected"
+        return "Add it" if "missing required field" in problem else _change(_field_at(type, key))
     keys = sorted(_keys_at(type, key.split(".")[:-1]))
     meant = difflib.get_close_matches(unknown["name"], keys, 1)
     guess = f"Did you mean `{meant[0]}`? " if meant else ""
     return f"{guess}The keys here are: {', '.join(keys)}"
+
+
+def _change(field: msgspec.structs.FieldInfo | None) -> str:
+    """Advise on a value that will not do: where nobody has to give one, to give none."""
+    if field is None or field.required:
+        return "Change it"
+    usual = field.default
+    is_number = isinstance(usual, int | float) and not isinstance(usual, bool)
+    return f"Change it, or leave it out: then it is {usual}" if is_number else "Change it, or leave it out"
+
+
+def _field_at(kind: Any, key: str) -> msgspec.structs.FieldInfo | None:
+    """Return what a document of *kind* has at *key*, or None where its tables are not spelled out."""
+    field = None
+    for name in _INDEX.sub("", key).split("."):
+        if not isinstance(kind, type) or not issubclass(kind, msgspec.Struct):
+            return None
+        field = next((each for each in msgspec.structs.fields(kind) if each.encode_name == name), None)
+        kind = None if field is None else field.type
+    return field
 
 
 def _keys_at(type: Any, path: list[str]) -> list[str]:

@@ -182,7 +182,9 @@ class _Simulation:
     def start(self, now: float) -> None:
         self.started += 1
         if self.started > len(self.lives):
-            self.say(now, Event.PATTERN_OVER, f"process {self.started} is started; the pattern says no more")
+            self.say(
+                now, Event.PATTERN_OVER, f"process {self.started} is due; the pattern says no more of it"
+            )
             self.over = True
             return
         does, seconds = self.lives[self.started - 1].does, self.lives[self.started - 1].seconds
