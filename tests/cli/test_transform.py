@@ -291,11 +291,19 @@ def test_a_person_is_asked_for_what_a_plugin_is_missing_until_it_fits(lab: Lab) 
         session.expect(field)
         session.send(f"{answer}\n")
     session.expect("yesterday' is no date")
-    for field, answer in (("Word?", "two"), ("Day?", "2026-01-31"), ("red | green", "green")):
-        session.expect(field)
-        session.send(f"{answer}\n")
+    session.expect("Day?")
+    session.send("2026-01-31\n")
     assert session.end() == 0
-    assert json.loads(lab.text("a.txt")) == {"word": "two", "day": "2026-01-31", "colour": "green"}
+    assert json.loads(lab.text("a.txt")) == {"word": "one", "day": "2026-01-31", "colour": "red"}
+
+
+def test_a_person_is_not_asked_for_what_was_answered_beforehand(lab: Lab) -> None:
+    asks = str(lab.plugin("asks", ASKS))
+    session = Session(str(lab.root), "--plugin", asks, "--answer", "word=given", "--answer", "day=2026-01-31")
+    session.expect("needed\r\n  Colour?")
+    session.send("green\n")
+    assert session.end() == 0
+    assert json.loads(lab.text("a.txt")) == {"word": "given", "day": "2026-01-31", "colour": "green"}
 
 
 @pytest.mark.parametrize(("key", "status"), [("\x04", 1), ("\x03", None)], ids=["Ctrl-D", "Ctrl-C"])

@@ -16,7 +16,9 @@ from plughost.contracts.envelope.prompts import (
     MOST_OPTIONS,
     accept,
     flaw,
+    merged,
     missing,
+    unanswered,
 )
 
 TYPES = ("string", "text", "choice", "date", "boolean")
@@ -278,3 +280,25 @@ def test_no_answer_raises_and_what_was_accepted_is_accepted_again_as_it_is(field
     if not problems:
         assert (again, more) == (accepted, ())
         assert missing(fields, answers) == ()
+
+
+# Asking for the rest
+
+
+def test_a_field_is_unanswered_if_nothing_is_said_of_it_or_what_does_not_fit():
+    a, b, c = Field("a", required=True), Field("b", type="date"), Field("c")
+    assert unanswered((a, b, c), {}) == (a, b, c)
+    assert unanswered((a, b, c), {"a": "x", "b": "soon", "c": ""}) == (b,)
+    assert unanswered((a, b, c), {"a": " ", "b": "2026-01-31", "c": None}) == (a,)
+    assert unanswered((Field("a", required=True, default="x"),), {"a": ""}) == ()
+
+
+def test_answers_join_what_is_known_and_nothing_leaves_it_unless_it_was_asked_for():
+    a = Field("a")
+    assert merged((a,), {"a": "wrong", "b": "kept", "c": "kept"}, {"a": "", "b": "", "c": "new"}) == {
+        "a": "",
+        "b": "kept",
+        "c": "new",
+    }
+    assert merged((a,), {"a": "wrong"}, {}) == {"a": None}
+    assert merged((a,), {}, {"x": ""}) == {"a": None, "x": ""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -202,6 +203,58 @@ def test_answers_given_beforehand_are_not_asked_for_unless_they_are_wrong(lab: L
     assert lab.one(asks, answers={**given, "c": "blue"}, ask=operator).status == "success"
     assert '"c": "green"' in lab.text("a.txt")
     assert operator.questions[0].problems
+
+
+def asked(operator: Operator) -> list[list[str]]:
+    return [[field.id for field in question.fields] for question in operator.questions]
+
+
+@pytest.mark.requirement("envelope:input:validated")
+def test_only_what_is_not_answered_beforehand_is_asked_for(both: Lab) -> None:
+    asks = both.plugin("asks", asking(FIELDS))
+    operator = Operator({"c": "green", "o": "", "e": ""})
+    given = {name: RIGHT[name] for name in "stdb"}
+    assert both.one(asks, answers=given, ask=operator).status == "success"
+    assert asked(operator) == [["c", "o", "e"]]
+    assert not operator.questions[0].problems
+    assert json.loads(both.text("a.txt")) == {**RIGHT, "b": True, "c": "green", "e": "given"}
+
+
+@pytest.mark.requirement("envelope:input:validated")
+def test_what_fits_is_not_asked_for_again_when_something_else_does_not(lab: Lab) -> None:
+    operator = Operator({**RIGHT, "d": "soon", "c": "blue"}, {"d": "2026-02-01", "c": "blue"}, {"c": "green"})
+    assert lab.one(lab.plugin("asks", asking(FIELDS)), ask=operator).status == "success"
+    assert asked(operator) == [list("stdbcoe"), ["d", "c"], ["c"]]
+    assert json.loads(lab.text("a.txt")) == {
+        **RIGHT,
+        "d": "2026-02-01",
+        "b": True,
+        "c": "green",
+        "e": "given",
+    }
+
+
+def test_nothing_does_not_take_the_place_of_an_answer_but_another_answer_does(lab: Lab) -> None:
+    asks = lab.plugin("asks", asking('field("s", "S"), field("t", "T"), field("e", "E")'))
+    operator = Operator({"s": "", "t": "other", "e": "new"})
+    assert lab.one(asks, answers={"s": "given", "t": "given"}, ask=operator).status == "success"
+    assert asked(operator) == [["e"]]
+    assert json.loads(lab.text("a.txt")) == {"s": "given", "t": "other", "e": "new"}
+
+
+def test_nothing_takes_the_default_in_place_of_an_answer_that_does_not_fit(lab: Lab) -> None:
+    asks = lab.plugin("asks", asking('field("c", "C", "choice", options=["red", "green"], default="red")'))
+    operator = Operator({"c": ""})
+    assert lab.one(asks, answers={"c": "blue"}, ask=operator).status == "success"
+    assert json.loads(lab.text("a.txt")) == {"c": "red"}
+
+
+def test_of_answers_to_what_was_not_asked_none_is_taken(lab: Lab) -> None:
+    operator = Operator({"s": "one", "misspelt": "x"}, {"s": "two", "o": "x"})
+    asks = lab.plugin("asks", asking('field("s", "S"), field("o", "O", required=False)'))
+    assert lab.one(asks, ask=operator).status == "success"
+    assert asked(operator) == [["s", "o"], ["s", "o"]]
+    assert json.loads(lab.text("a.txt")) == {"s": "two", "o": "x"}
 
 
 def test_a_default_is_offered_to_whoever_is_there_and_taken_where_nobody_is(lab: Lab) -> None:

@@ -80,6 +80,26 @@ def accept(fields: tuple[Field, ...], answers: Mapping[str, Any]) -> tuple[dict[
     return accepted, tuple(problems)
 
 
+def unanswered(fields: tuple[Field, ...], answers: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Return the fields that are yet to be asked for: *answers* say nothing of them, or what does not fit."""
+    return tuple(
+        field
+        for field in fields
+        if field.id not in answers or accept((field,), {field.id: answers[field.id]})[1]
+    )
+
+
+def merged(asked: tuple[Field, ...], known: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is *known* with what was *given* when *asked* for more.
+
+    Nothing, given for a field that was asked for, means its default; for another it leaves what is known.
+    """
+    wanted = {field.id for field in asked}
+    kept = {each: answer for each, answer in known.items() if each not in wanted}
+    said = {each: answer for each, answer in given.items() if each not in kept or not _empty(answer)}
+    return {**dict.fromkeys(wanted), **kept, **said}
+
+
 def name(field: Field) -> str:
     """Return how to call *field* in a sentence: its id, and its label if that says more."""
     return f"{field.id} ({listed([field.label])})" if field.label and field.label != field.id else field.id

@@ -27,7 +27,7 @@ MOST_JOBS = 64
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a plugin wants to be told. *problems* says what was wrong with the last answers, if they were."""
+    """What a plugin wants to be told, but for what it was told. *problems* says which answers did not fit."""
 
     plugin: str
     reason: str

@@ -159,18 +159,19 @@ class PluginRun:
 
     def _ask(self, question: InputRequired, asked: int) -> Flow[dict[str, Any] | None]:
         """Return the operator's answers; None after noting why there are none."""
-        known = {each.id: self.known[each.id] for each in question.fields if each.id in self.known}
-        accepted, problems = prompts.accept(question.fields, known)
+        fields = question.fields
+        known = {each.id: self.known[each.id] for each in fields if each.id in self.known}
+        accepted, problems = prompts.accept(fields, known)
         # Where there is somebody to ask, a default is offered to them and not taken without a word.
-        if not problems and (len(known) == len(question.fields) or not self.options.interactive):
+        if not problems and (len(known) == len(fields) or not self.options.interactive):
             return accepted
         if not self.options.interactive:
             self.error = f"it needs to be told: {'; '.join(problems)}"
             return None
-        wrong = problems if known else ()
+        wanted = prompts.unanswered(fields, known)
+        wrong = prompts.accept(tuple(each for each in fields if each.id in known), known)[1]
         for _ in range(prompts.MOST_ROUNDS):
-            put = Question(self.manifest.name, question.reason, question.fields, asked, tuple(wrong))
-            given = yield Put(put)
+            given = yield Put(Question(self.manifest.name, question.reason, wanted, asked, wrong))
             if given is None or given is TOO_LATE:
                 self.aborted = True
                 self.error = ABORTED if given is None else UNANSWERED
@@ -179,11 +180,14 @@ class PluginRun:
                 raise LocalProtocolError(
                     f"on_input_required returned {given!r:.80}, neither answers nor None"
                 )
-            accepted, wrong = prompts.accept(question.fields, {**known, **given})
+            answers = prompts.merged(wanted, known, given)
+            accepted, wrong = prompts.accept(fields, answers)
             if not wrong:
                 # Also what was left open is known now: the answer is the same if the plugin is run again.
-                self.known |= {each.id: accepted.get(each.id) for each in question.fields}
+                self.known |= {each.id: accepted.get(each.id) for each in fields}
                 return accepted
+            if {each.id for each in fields}.issuperset(given):  # else a misspelt one belongs to any of these
+                known, wanted = answers, prompts.unanswered(fields, answers)
         self.error = f"{prompts.MOST_ROUNDS} answers that do not fit: {'; '.join(wrong)}"
         return None
 
