@@ -63,7 +63,7 @@ class ManifestError(PlughostError):
 
     def __init__(self, source: str, key: str, problem: str, remedy: str) -> None:
         at = f"{source}: {key}" if key else source
-        super().__init__(f"{at}: {problem}. {remedy}")
+        super().__init__(f"{at}: {problem}. {remedy}" if remedy else f"{at}: {problem}")
         self.source = source
         self.key = key
         self.problem = problem

@@ -165,6 +165,29 @@ def test_list_shows_good_and_broken_plugins(run: Run, tmp_path: Path, greeter: P
     assert "broken" in run("list").stdout
 
 
+def test_list_shows_of_several_directories_what_a_pass_would_take_from_them(run: Run, tmp_path: Path) -> None:
+    needed = 'version: "1"\napi_version: "1"\nsupported_extensions: [.txt]\n'
+    for where, text in {
+        "a/one": "name: same\n",
+        "a/two": "name: same\n",
+        "a/net": "name: net\nisolation: {network: true}\n",
+        "a/old": "name: old\n",
+        "b/new": "name: old\n",
+    }.items():
+        (tmp_path / where).mkdir(parents=True)
+        (tmp_path / where / "manifest.yml").write_text(text + needed)
+    ran = run("list", "a", "b", "--json")
+    assert ran.status == 3
+    assert ran.json["sources"] == ["a", "b"]
+    found = {each["path"]: each for each in ran.json["plugins"]}
+    assert [path for path, each in found.items() if each["problem"]] == ["a/net", "a/one", "a/two"]
+    assert {path: each["shadowed_by"] for path, each in found.items() if each["shadowed_by"]} == {
+        "a/old": "b/new"
+    }
+    shown = run("list", "a", "b", "--allow-network", "--json").json
+    assert [each["path"] for each in shown["plugins"] if each["problem"]] == ["a/one", "a/two"]
+
+
 def test_list_in_an_empty_directory_says_how_to_begin(run: Run) -> None:
     ran = run("list")
     assert ran.status == 0

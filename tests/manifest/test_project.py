@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plughost.errors import ManifestError
-from plughost.manifest import project
+from plughost.manifest import envelope_registry, project
 
 
 @pytest.fixture
@@ -301,3 +301,84 @@ def test_the_same_duplex_plugin_named_twice_is_one(tmp_path, put_project, put_du
     found = project.load(tmp_path)
     assert [entry.problem for entry in found.entries] == [None, None]
     assert found.find("same").duplex is not None
+
+
+# Envelope plugins
+
+YML = 'name: {name}\nversion: "1.0"\nsupported_extensions: [.txt]\napi_version: "1"\n'
+
+
+@pytest.fixture
+def put_envelope(tmp_path):
+    """Return a function that writes an `envelope` plugin into a directory of its own, and returns that."""
+
+    def write(where, name=None, extra=""):
+        directory = tmp_path / where
+        directory.mkdir(parents=True)
+        (directory / "manifest.yml").write_text(YML.format(name=name or directory.name) + extra)
+        return directory
+
+    return write
+
+
+def usable(entries):
+    return {each.path for each in entries if each.error is None and each.shadowed_by is None}
+
+
+def test_of_roots_those_envelope_plugins_are_usable_that_a_pass_would_take(tmp_path, put_envelope):
+    put_envelope("a/one", "same")
+    put_envelope("a/two", "same")
+    put_envelope("a/old")
+    put_envelope("a/net", extra="isolation: {network: true}\n")
+    put_envelope("a/.hidden")
+    (tmp_path / "a/bare").mkdir()
+    (tmp_path / "a/bare/plugin.py").write_text("")
+    put_envelope("b/old")
+    put_envelope("b/wrong", extra="isolation: 5\n")
+    roots = [tmp_path / "a", tmp_path / "b"]
+    for allow_network in (False, True):
+        found = project.scan_roots(roots, allow_network=allow_network)
+        taken = envelope_registry.discover(*roots, allow_network=allow_network)
+        assert usable(found) == {each.directory for each in taken.loaded}
+        assert {each.path for each in found if each.error} == {each.path for each in taken.rejected}
+        assert [each.path for each in found if each.shadowed_by] == [each.path for each in taken.shadowed]
+
+
+def test_a_plugin_of_another_contract_is_not_missing_an_envelope_manifest(
+    tmp_path, put_envelope, put_plugin, put_duplex
+):
+    put_envelope("root/a")
+    for directory in (put_duplex("root/b"), put_plugin("root/c")):
+        (directory / "plugin.py").write_text("")
+    assert [(each.name, each.contract) for each in project.scan_roots([tmp_path / "root"])] == [
+        ("a", "envelope"),
+        ("b", "duplex"),
+        ("c", "execute"),
+    ]
+
+
+def test_where_no_envelope_plugin_is_a_package_is_none(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/__init__.py").write_text("")
+    assert project.scan_roots([tmp_path]) == []
+
+
+def test_a_later_root_takes_the_place_of_plugins_of_the_same_contract_only(
+    tmp_path, put_envelope, put_plugin
+):
+    put_envelope("a/same")
+    put_plugin("b/same")
+    assert [each.shadowed_by for each in project.scan_roots([tmp_path / "a", tmp_path / "b"])] == [None, None]
+
+
+def test_an_envelope_plugin_is_meant_by_its_name_unless_two_of_a_directory_have_it(
+    tmp_path, put_project, put_envelope
+):
+    put_project('directories = ["plugins"]')
+    one = put_envelope("plugins/one", extra="isolation: {network: true}\n")
+    put_envelope("plugins/two", "same")
+    put_envelope("plugins/three", "same")
+    assert project.resolve_envelope("one", tmp_path).directory == one
+    for meant in (project.resolve, project.resolve_envelope):
+        with pytest.raises(ManifestError):
+            meant("same", tmp_path)

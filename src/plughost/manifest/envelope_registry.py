@@ -26,7 +26,13 @@ class Rejection:
 
     name: str
     path: Path
-    reason: str
+    error: ManifestError
+
+    @property
+    def reason(self) -> str:
+        """The error without the path, which stands beside it."""
+        problem = f"{self.error.key}: {self.error.problem}" if self.error.key else self.error.problem
+        return f"{problem}. {self.error.remedy}" if self.error.remedy else problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,23 +116,25 @@ def _scan(root: Path, *, allow_network: bool) -> tuple[list[EnvelopeManifest], l
     try:
         directories = plugin_directories(root)
     except ManifestError as error:
-        return [], [Rejection(root.name, root, _reason(error))]
+        return [], [Rejection(root.name, root, error)]
     for directory in directories:
         try:
             manifests.append(_read(directory))
         except ManifestError as error:
-            rejected.append(Rejection(directory.name, directory, _reason(error)))
+            rejected.append(Rejection(directory.name, directory, error))
     names = Counter(manifest.name for manifest in manifests)
     loaded = []
     for manifest in manifests:
         if names[manifest.name] > 1:
-            reason = f"{names[manifest.name]} plugins of this root have the name {manifest.name}"
+            problem = f"{names[manifest.name]} plugins of this root have the name {manifest.name}"
         elif manifest.isolation.network and not allow_network:
-            reason = "network declared but not allowed"
+            problem = "network declared but not allowed"
         else:
             loaded.append(manifest)
             continue
-        rejected.append(Rejection(manifest.name, manifest.directory, reason))
+        file = root / manifest.directory.name / FILE_NAME
+        wrong = ManifestError(str(file), "", problem, "")
+        rejected.append(Rejection(manifest.name, manifest.directory, wrong))
     return loaded, sorted(rejected, key=lambda each: each.path)
 
 
@@ -134,9 +142,3 @@ def _read(directory: Path) -> EnvelopeManifest:
     if not os.path.lexists(directory / FILE_NAME):
         raise ManifestError(str(directory), "", f"missing {FILE_NAME}", "")
     return envelope_manifest.read(directory)
-
-
-def _reason(error: ManifestError) -> str:
-    """Return *error* without the path, which stands beside it."""
-    problem = f"{error.key}: {error.problem}" if error.key else error.problem
-    return f"{problem}. {error.remedy}" if error.remedy else problem

@@ -1,19 +1,29 @@
 """`plughost.toml`: the plugins a project knows by name. Turns a name, path or directory into a binding.
 
 One broken binding never hides the others: `entries` returns a reason for each one it rejects. Of two plugins that share
-a name the later one is used, but of the contract `duplex` neither is: those know each other by their names.
+a name the later one is used, but neither of two `envelope` plugins in one directory, and of the contract `duplex`
+neither is wherever they are: those know each other by their names.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import Struct
 
 from ..errors import ManifestError
-from . import binding, document, duplex_manifest, duplex_registry, envelope_binding, envelope_manifest
+from . import (
+    binding,
+    document,
+    duplex_manifest,
+    duplex_registry,
+    envelope_binding,
+    envelope_manifest,
+    envelope_registry,
+)
 from .binding import Binding
 from .duplex_binding import DuplexBinding
 from .envelope_manifest import EnvelopeManifest
@@ -41,6 +51,10 @@ class Entry:
     error: ManifestError | None = None
     shadowed_by: Path | None = None  # a plugin of the same name in a later directory, which is used instead
     duplex: DuplexBinding | None = None  # what *binding* was made of, if it is of that contract
+
+    @property
+    def contract(self) -> str | None:
+        return None if self.binding is None else self.binding.contract
 
     @property
     def problem(self) -> str | None:
@@ -111,27 +125,58 @@ def _refused(entry: Entry, entries: list[Entry]) -> Entry:
     return Entry(entry.name, entry.path, None, error)
 
 
-def scan(directory: Path) -> list[Entry]:
+def scan_roots(directories: Iterable[Path], *, allow_network: bool = False) -> list[Entry]:
+    """Return an entry for each plugin in *directories*, as who runs plugins from such roots would take it.
+
+    Of one name and one contract the plugin in the later directory is used. Raises ManifestError if one cannot be
+    listed.
+    """
+    found: list[Entry] = []
+    for directory in dict.fromkeys(directories):
+        later = scan(directory, allow_network=allow_network)
+        used = {(each.contract, each.name): each.path for each in later if each.binding is not None}
+        found = [
+            replace(each, shadowed_by=used.get((each.contract, each.name), each.shadowed_by))
+            for each in found
+        ]
+        found += later
+    return _without_duplicates(found)
+
+
+def scan(directory: Path, *, allow_network: bool = True) -> list[Entry]:
     """Return an entry for each directory below *directory* that holds a plugin, by name.
 
     Raises ManifestError if it cannot be listed.
     """
     try:
-        files = [
-            *directory.glob(f"*/{binding.FILE_NAME}"),
-            *directory.glob(f"*/{envelope_manifest.FILE_NAME}"),
-        ]
+        bound = {file.parent for file in directory.glob(f"*/{binding.FILE_NAME}")}
+        is_of_envelope = any(True for _ in directory.glob(f"*/{envelope_manifest.FILE_NAME}"))
         is_of_duplex = any(True for _ in directory.glob(f"*/{duplex_manifest.FILE_NAME}"))
     except (OSError, ValueError) as error:
         raise ManifestError(str(directory), "", f"cannot be listed: {error}", "Check the path") from error
-    bound = {file.parent for file in files}
     entries = [_entry("", found) for found in bound]
-    if is_of_duplex:  # only then: elsewhere, a directory that holds a file of its name is nobody's plugin
+    # Only then: elsewhere, a directory that looks like a plugin without a manifest is nobody's.
+    if is_of_envelope:
+        entries += _scan_envelope(directory, bound, allow_network=allow_network)
+    if is_of_duplex:
+        taken = {each.path for each in entries}
         found = duplex_registry.discover(directory)
         duplex = [_duplex_entry(each, directory / each.name) for each in found.loaded]
         duplex += [Entry(each.name, each.path, None, each.error) for each in found.rejected]
-        entries += [each for each in duplex if each.path not in bound]
+        entries += [each for each in duplex if each.path not in taken]
     return sorted(entries, key=lambda each: each.path)
+
+
+def _scan_envelope(directory: Path, bound: Collection[Path], *, allow_network: bool) -> list[Entry]:
+    """Return the `envelope` plugins of *directory*, and what was meant as one, but for those of other contracts."""
+    found = envelope_registry.discover(directory, allow_network=allow_network)
+    # By their paths in *directory*, as it was named: a manifest knows its whole path.
+    entries = [
+        Entry(each.name, directory / each.directory.name, envelope_binding.bind(each))
+        for each in found.loaded
+    ]
+    entries += [Entry(each.name, directory / each.path.name, None, each.error) for each in found.rejected]
+    return [each for each in entries if each.path not in bound and not _is_duplex(each.path)]
 
 
 def read(path: Path) -> Binding:
@@ -175,7 +220,12 @@ def resolve(plugin: str, start: Path) -> Binding:
 def resolve_envelope(plugin: str, start: Path) -> EnvelopeManifest:
     """Return the `envelope` plugin that *plugin* means: its directory, or a name. Raises ManifestError."""
     path = start / plugin
-    return envelope_manifest.read(path if os.path.isdir(path) else _named(plugin, start).path)
+    if not os.path.isdir(path):
+        entry = _named(plugin, start)
+        if entry.error is not None:
+            raise entry.error
+        path = entry.path
+    return envelope_manifest.read(path)
 
 
 def resolve_duplex(plugin: str, start: Path) -> DuplexBinding:

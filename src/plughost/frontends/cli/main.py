@@ -138,7 +138,7 @@ def report(terminal: Terminal, error: PlughostError) -> int:
         terminal.data({"ok": False, "binding": detail})
         if not terminal.as_json:
             where = f"{error.source}: {error.key}" if error.key else error.source
-            terminal.error(f"{where}: {error.problem}", f"{error.remedy}.")
+            terminal.error(f"{where}: {error.problem}", f"{error.remedy}." if error.remedy else "")
         return EXIT_BINDING
     if isinstance(error, TreeError):
         detail = {"path": error.path, "problem": error.problem, "remedy": error.remedy}

@@ -19,32 +19,36 @@ if TYPE_CHECKING:
 
 
 @click.command("list", short_help="Show the plugins that are there.")
-@click.argument("directory", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "directories",
+    nargs=-1,
+    metavar="[DIRECTORY]...",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option("--allow-network", is_flag=True, help="Take envelope plugins that declare network use.")
 @options.as_json
-def command(directory: Path | None, as_json: bool) -> None:
-    """Show the plugins of the nearest plughost.toml, or those in DIRECTORY.
+def command(directories: tuple[Path, ...], allow_network: bool, as_json: bool) -> None:
+    """Show the plugins of the nearest plughost.toml, or those in each DIRECTORY, as `transform --root` takes them.
 
-    A binding that is wrong is shown with the reason, and never hides the others; the exit status is then 3. Of duplex
-    plugins it is also shown what they provide, and which words several of them claim: those go to neither.
+    A plugin that cannot be used is shown with the reason, and never hides the others; the exit status is then 3. Of
+    one name, the plugin in the later DIRECTORY is used. Of duplex plugins it is also shown what they provide, and
+    which words several of them claim: those go to neither.
     """
     from ....manifest import project
 
     terminal = Terminal(as_json=as_json)
-    if directory is not None:
-        where, entries = str(directory), tuple(project.scan(directory))
-    else:
-        found = project.load(Path())
-        where, entries = str(found.file or Path()), found.entries or tuple(project.scan(Path()))
+    sources, entries = _find(directories, allow_network=allow_network)
     conflicts = _conflicts(entries)
     terminal.data(
         {
             "ok": not any(entry.problem for entry in entries),
-            "source": where,
+            "source": ", ".join(sources),
+            "sources": sources,
             "plugins": [
                 {
                     "name": entry.name,
                     "path": str(entry.path),
-                    "contract": entry.binding.contract if entry.binding else None,
+                    "contract": entry.contract,
                     "description": entry.binding.description if entry.binding else None,
                     "problem": entry.problem,
                     "shadowed_by": str(entry.shadowed_by) if entry.shadowed_by else None,
@@ -57,18 +61,34 @@ def command(directory: Path | None, as_json: bool) -> None:
             ],
         }
     )
+    itself = [
+        each for each in directories if any(os.path.lexists(each / name) for name in project.PLUGIN_FILES)
+    ]
     if entries:
         terminal.table(("name", "contract", "description", "path"), [_row(entry) for entry in entries])
         _show_duplex(terminal, [each.duplex.manifest for each in entries if each.duplex], conflicts)
-    elif directory is not None and any(os.path.lexists(directory / name) for name in project.PLUGIN_FILES):
+    elif itself:
         terminal.text(
-            f"No plugins in {directory}: it is one itself. `plughost describe {directory}` shows it."
+            f"No plugins in {itself[0]}: it is one itself. `plughost describe {itself[0]}` shows it."
         )
     else:
         terminal.text("No plugins here. `plughost new execute NAME` makes one; plughost.toml names them:")
         terminal.text('\n[plugins]\ngreeter = "path/to/greeter"')
     broken = any(entry.problem for entry in entries)
     terminal.exit(EXIT_BINDING if broken else EXIT_OK)
+
+
+def _find(directories: Sequence[Path], *, allow_network: bool) -> tuple[list[str], Sequence[Entry]]:
+    """Return where was looked, and what is there: in *directories*, or else in a project, or else here."""
+    from ....manifest import project
+
+    if directories:
+        return [str(each) for each in directories], project.scan_roots(
+            directories, allow_network=allow_network
+        )
+    found = project.load(Path())
+    entries = found.entries or project.scan_roots([Path()], allow_network=allow_network)
+    return [str(found.file or Path())], entries
 
 
 def _row(entry: Entry) -> tuple[str, str, str, str]:
