@@ -116,7 +116,10 @@ What a plugin itself answers as an error is none of these: it is `plughost.Remot
 record cannot be worked on, or the input cannot be sent |
 """
 
-_LAST_STATUS = f"| {EXIT_INTERNAL} | plughost itself is at fault, or this system cannot do it |\n"
+_LAST_STATUS = (
+    f"| {EXIT_INTERNAL} | plughost itself is at fault, or this system cannot do it |\n"
+    "| 128 and its number | a signal ended it: 130 for Ctrl-C, 143 for SIGTERM |\n"
+)
 
 
 def failures_page() -> str:

@@ -76,6 +76,19 @@ class PluginApplied:
 
 
 @dataclass(frozen=True, slots=True)
+class PassInterrupted:
+    """Something ended a pass in the middle. The tree was put back to where the last plugin left it.
+
+    *plugins_applied* are the entries of those that were done or at work, as JSON-ready values; *put_back* counts
+    the paths that were changed by then.
+    """
+
+    run: str
+    plugins_applied: tuple[dict[str, Any], ...]
+    put_back: int
+
+
+@dataclass(frozen=True, slots=True)
 class PluginState:
     """A plugin that lives on over many processes moved from one state to another. *reason* is how it failed, if so."""
 
@@ -150,6 +163,7 @@ What = (
     | TreeRecovered
     | PluginBegun
     | PluginApplied
+    | PassInterrupted
     | PluginState
     | Wedged
     | Recovered
@@ -176,6 +190,7 @@ _NAMES: dict[type, str] = {
     TreeRecovered: "tree_recovered",
     PluginBegun: "plugin_begun",
     PluginApplied: "plugin_applied",
+    PassInterrupted: "pass_interrupted",
     PluginState: "plugin_state",
     Wedged: "wedged",
     Recovered: "recovered",

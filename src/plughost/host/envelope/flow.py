@@ -40,7 +40,7 @@ from ...messages.quoting import is_utf8
 from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
-from ..events import Event, PluginApplied, PluginBegun, TreeRecovered, What
+from ..events import Event, PassInterrupted, PluginApplied, PluginBegun, TreeRecovered, What
 from . import scratch, worker_cache
 from .ledger import Ledger, Said, entries_of
 from .leftovers import put_right, touched
@@ -150,15 +150,22 @@ class Pass:
             return
         with undisturbed():
             # If nobody was at work, all that was changed since is what we wrote ourselves.
-            if self._at_work or touched(self._saved.note):
-                self._revert()
+            undone = self._revert() if self._at_work or touched(self._saved.note) else ()
             logs = [log for run in self._at_work for log in run.logs]
             for _, _, log in logs:
                 log.close()
+            hit: Sequence[Applied] = ()
             if self._at_work:
                 judged = [] if self._saved.note is self._begun else entries_of(self._saved.note)
-                self._ledger.write(judged or [run.interrupted() for run in self._at_work], logs)
+                hit = judged or [run.interrupted() for run in self._at_work]
+                self._ledger.write(hit, logs)
             self._saved.close()
+            self._tell_interrupted(hit, len(undone))
+
+    def _tell_interrupted(self, hit: Sequence[Applied], put_back: int) -> None:
+        """Tell what was done by the time that something ended the pass, and whom it *hit*."""
+        entries = {entry.id: entry.to_dict() for entry in (*self._entries, *hit)}
+        self._publish("", PassInterrupted(self.run, tuple(entries.values()), put_back))
 
     # Validation
 
@@ -364,12 +371,12 @@ class Pass:
             for run, _ in judged:
                 run.warnings.append(CONCEDED.format(len(conceded), ", ".join(map(spelled, conceded[:SHOWN]))))
 
-    def _revert(self) -> None:
+    def _revert(self) -> Sequence[Change]:
         try:
-            self._snapshot.revert()
+            return self._snapshot.revert()
         except TreeError:  # perhaps for want of room, which a plugin has taken elsewhere on the same disk
             scratch.empty(self._scratch)
-            self._snapshot.revert()
+            return self._snapshot.revert()
 
     def _accept(self, judged: list[tuple[PluginRun, Sequence[Change], Sequence[str]]]) -> list[Applied]:
         """Accept the tree as it is now, with the note of how it came to be. Raises TreeError if it cannot be saved."""

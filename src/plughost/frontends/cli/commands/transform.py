@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .. import options
+from .. import interruption, options
 from ..prompting import Prompter
 from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal, one_line
 
 if TYPE_CHECKING:
     from ....host.envelope.options import PassKeywords, PassResult
-    from ....host.events import Event
+    from ....host.events import Event, PassInterrupted
     from ....manifest.envelope_manifest import EnvelopeManifest
+    from ....record.schema import Applied
 
 MOST_LINES = 200  # of one plugin's stderr that are shown
 SHOWN = 400  # characters of a log line, an error or a summary; log and record have more of it
@@ -141,17 +142,35 @@ def _run(
 ) -> PassResult:
     from ....blocking import Host
 
-    prompter = Prompter(terminal, input_timeout_s)
-    for number in (signal.SIGTERM, signal.SIGHUP):  # whoever stops us waits until the directory is put back
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
-            signal.signal(number, _stop)
-    with Host(on_event=_Progress(terminal).note) as host:
-        ask = prompter.ask if prompter.possible else None
-        return host.run_pass(directory, chosen, on_input_required=ask, **keywords)
+    prompter, progress = Prompter(terminal, input_timeout_s), _Progress(terminal)
+    interruption.raise_signals()
+    try:
+        with Host(on_event=progress.note) as host:
+            ask = prompter.ask if prompter.possible else None
+            return host.run_pass(directory, chosen, on_input_required=ask, **keywords)
+    except (KeyboardInterrupt, SystemExit) as ended:
+        status = interruption.status(ended)
+        if status is None:
+            raise
+        interruption.ignore_signals()
+        with suppress(OSError):  # the terminal may be what has gone
+            _show_interrupted(terminal, progress)
+        terminal.exit(status)
 
 
-def _stop(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
+def _show_interrupted(terminal: Terminal, progress: _Progress) -> None:
+    told = progress.interrupted
+    terminal.data(interruption.to_dict(told, begun=progress.begun))
+    if terminal.as_json:
+        return
+    terminal.progress("")  # behind the `^C` that the terminal has written
+    terminal.error(interruption.sentence(told, begun=progress.begun))
+    if told is not None:
+        from msgspec import convert
+
+        from ....record.schema import Applied
+
+        _show_applied(terminal, [convert(each, Applied) for each in told.plugins_applied])
 
 
 def _choose(
@@ -186,6 +205,8 @@ class _Progress:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
+        self.begun = False  # with any plugin
+        self.interrupted: PassInterrupted | None = None
         self._told: Counter[str] = Counter()  # lines of each plugin that were shown
 
     def _say(self, plugin: str, line: str) -> None:
@@ -197,14 +218,17 @@ class _Progress:
             self._terminal.note(one_line(f"{plugin}: … and more, which is in the logs"))
 
     def note(self, event: Event) -> None:
-        from ....host.events import FileProgress, Logged, PluginBegun, TreeRecovered
+        from ....host.events import FileProgress, Logged, PassInterrupted, PluginBegun, TreeRecovered
         from ....process.news import StderrLine
         from ....record.log_lines import LogLine, said
 
         match event.what:
             case TreeRecovered(told):  # now: the pass may yet fail
                 self._terminal.note(told)
+            case PassInterrupted():
+                self.interrupted = event.what
             case PluginBegun(number, count, files):
+                self.begun = True
                 self._terminal.progress(f"[{number}/{count}] {event.plugin}: {files} files")
             case FileProgress(path, status, index, count) if status != "started":
                 self._terminal.progress(f"  {index}/{count} {Path(path).name}: {status}")
@@ -225,6 +249,17 @@ def _show(terminal: Terminal, result: PassResult) -> None:
         return
     if result.dry_run:
         _show_preview(terminal, result)
+    _show_applied(terminal, result.plugins_applied)
+    for failure in result.failures:
+        terminal.note(one_line(f"{failure.plugin}: {failure.hint}"))
+    for each in result.plugins_applied:
+        for warning in each.warnings:
+            terminal.note(one_line(f"{each.plugin}: warning: {warning}"))
+    if result.aborted:
+        terminal.text("The pass was stopped before all plugins had run.")
+
+
+def _show_applied(terminal: Terminal, entries: Sequence[Applied]) -> None:
     rows = [
         (
             each.plugin,
@@ -233,16 +268,9 @@ def _show(terminal: Terminal, result: PassResult) -> None:
             f"{each.isolation.duration_ms} ms",
             _cut(each.error or ", ".join(each.files_affected[:4]) + " …" * (len(each.files_affected) > 4)),
         )
-        for each in result.plugins_applied
+        for each in entries
     ]
     terminal.table(("plugin", "status", "files", "time", ""), rows)
-    for failure in result.failures:
-        terminal.note(one_line(f"{failure.plugin}: {failure.hint}"))
-    for each in result.plugins_applied:
-        for warning in each.warnings:
-            terminal.note(one_line(f"{each.plugin}: warning: {warning}"))
-    if result.aborted:
-        terminal.text("The pass was stopped before all plugins had run.")
 
 
 def _show_preview(terminal: Terminal, result: PassResult) -> None:
