@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from plughost.host.envelope.plugin_flow import UNANSWERED
 from tests.host.envelope.lab import Lab
 
 Run = Callable[..., Any]
@@ -320,6 +321,15 @@ def test_a_person_may_give_up(key: str, status: int | None, lab: Lab) -> None:
     assert status in (None, ended)
     assert lab.text("a.txt") == "a\n"
     assert [entry["status"] for entry in lab.entries] == ["aborted"]
+
+
+def test_a_person_who_is_late_has_not_given_up(lab: Lab) -> None:
+    asks = str(lab.plugin("asks", ASKS))
+    session = Session(str(lab.root), "--plugin", asks, "--input-timeout", "0.1")
+    session.expect("Word?")
+    assert session.end() == 1
+    (entry,) = lab.entries
+    assert (entry["status"], entry["error"]) == ("aborted", UNANSWERED)
 
 
 def test_a_question_cannot_pretend_to_be_ours(lab: Lab) -> None:

@@ -35,21 +35,28 @@ class Prompter:
         return not self._terminal.as_json and all(each is not None and each.isatty() for each in streams)
 
     def ask(self, question: Question) -> Answers:
-        """Return the answers to *question*, or None if the person gives up."""
+        """Return the answers to *question*, None if the person gives up, or TOO_LATE."""
+        from ...host.envelope.steps import TOO_LATE
+
         self._terminal.note(f"\n{one_line(question.plugin)} asks: {one_line(question.reason)}")
         for problem in question.problems:
             self._terminal.note(f"  {one_line(problem)}")
         answers: dict[str, Any] = {}
         until = None if self._timeout_s is None else time.monotonic() + self._timeout_s
         for field in question.fields:
-            answer = self._read(field, until)
-            if answer is None:
+            self._show(field)
+            if not _is_typed(until):
+                self._terminal.note("\n(no answer in time: the pass ends here)")
+                return TOO_LATE
+            line = sys.stdin.readline()
+            if not line:
+                self._terminal.note("\n(no more answers: the pass ends here)")
                 return None
-            answers[field.id] = answer
+            answer = line.removesuffix("\n")
+            answers[field.id] = answer.replace("\\n", "\n") if field.type == "text" else answer
         return answers
 
-    def _read(self, field: Field, until: float | None) -> str | None:
-        """Return what is typed, or None for the end of input, and if nothing was typed in time."""
+    def _show(self, field: Field) -> None:
         kind = KINDS.get(field.type, "")
         if field.options:
             kind = " | ".join(one_line(str(option)) for option in field.options)
@@ -58,15 +65,8 @@ class Prompter:
         if field.hint:
             self._terminal.note(f"  {one_line(field.hint)}")
         self._terminal.prompt(f"  {one_line(field.label or field.id)} ({kind}{needed}){default}: ")
-        if (
-            until is not None
-            and not select.select([sys.stdin], [], [], max(0.0, until - time.monotonic()))[0]
-        ):
-            self._terminal.note("\n(no answer in time: the pass ends here)")
-            return None
-        line = sys.stdin.readline()
-        if not line:
-            self._terminal.note("\n(no more answers: the pass ends here)")
-            return None
-        answer = line.removesuffix("\n")
-        return answer.replace("\\n", "\n") if field.type == "text" else answer
+
+
+def _is_typed(until: float | None) -> bool:
+    """Wait for a line, or the end of input, and tell whether it came in time."""
+    return until is None or bool(select.select([sys.stdin], [], [], max(0.0, until - time.monotonic()))[0])
