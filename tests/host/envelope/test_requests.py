@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -129,6 +130,22 @@ def test_a_worker_is_given_only_the_files_that_the_caller_names(lab: Lab) -> Non
 
 
 @pytest.mark.requirement("envelope:request:inside")
+def test_a_file_may_be_named_by_way_of_any_name_of_its_tree(lab: Lab) -> None:
+    lab.write({"sub/c.txt": ""})
+    (lab.home / "link").symlink_to(lab.root)
+    (lab.home / "again").symlink_to("link")
+    lists = lab.plugin("lists", REPORT)
+    with blocking.Host() as host:
+        host.run_pass(
+            lab.home / "link", [lists], files=[lab.home / "link/a.txt", lab.home / "again/sub/c.txt"]
+        )
+    assert sorted(seen(lab)) == ["a.txt", "sub/c.txt"]
+    (lab.root / "out").symlink_to(lab.home)
+    with pytest.raises(LocalProtocolError):
+        lab.run(lists, files=[lab.home / "link/out/tree/a.txt"])
+
+
+@pytest.mark.requirement("envelope:request:inside")
 @pytest.mark.parametrize(
     "path",
     ["../outside.txt", "/etc/passwd", "sub/../../outside.txt", ".", "", "missing.txt", "out/x.txt", "a\0b"],
@@ -183,6 +200,25 @@ def test_a_tree_whose_own_path_is_not_utf8_is_refused(lab: Lab) -> None:
     odd.mkdir()
     with pytest.raises(TreeError):
         blocking.Host().run_pass(odd, [lab.plugin("hello")])
+    assert sorted(os.listdir(odd)) == []
+
+
+def test_a_record_whose_path_is_not_utf8_is_refused_before_anything_runs(both: Lab) -> None:
+    with pytest.raises(TreeError):
+        both.run(both.plugin("hello"), record=both.home / os.fsdecode(b"record-\xe4.json"))
+    assert sorted(os.listdir(both.root)) == ["a.txt"]
+    assert not both.events
+
+
+def test_a_directory_for_temporary_files_whose_path_is_not_utf8_is_refused(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = lab.home / os.fsdecode(b"tmp-\xe4")
+    odd.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", str(odd))
+        with pytest.raises(TreeError):
+            lab.run(lab.plugin("hello"))
     assert sorted(os.listdir(odd)) == []
 
 

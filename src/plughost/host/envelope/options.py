@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,6 +167,7 @@ def plan(
     for key in ("record", "logs"):
         if options.get(key) is not None:
             options[key] = Path(options[key]).absolute()
+    _check_note(options.get("record"))
     forbidden = (
         *(_guarded(each) for each in options.get("forbidden", FORBIDDEN)),
         *_own(root, options.get("record"), options.get("logs")),
@@ -191,9 +193,8 @@ def _tree(directory: str | os.PathLike[str]) -> Path:
         root = os.path.realpath(directory)
         root.encode()
     except UnicodeEncodeError as error:
-        shown = os.fsencode(directory).decode("utf-8", "backslashreplace")
         raise TreeError(
-            shown, "its path is not UTF-8, so no worker can be told of it", "Rename it"
+            _spelled(directory), "its path is not UTF-8, so no worker can be told of it", "Rename it"
         ) from error
     except ValueError as error:
         raise TreeError(repr(directory), f"no path: {error}", "Name a directory") from error
@@ -207,6 +208,19 @@ def _tree(directory: str | os.PathLike[str]) -> Path:
             str(directory), "not a directory", "Name the directory whose files are to be transformed"
         )
     return Path(root)
+
+
+def _check_note(record: Path | None) -> None:
+    """Raise TreeError for a place that cannot be noted for who recovers a killed pass: the note is JSON."""
+    places = {"Name another record": record, "Let TMPDIR name another directory": tempfile.gettempdir()}
+    for remedy, place in places.items():
+        if place is not None and not is_utf8(os.fspath(place)):
+            raise TreeError(_spelled(place), "its path is not UTF-8, so it cannot be noted", remedy)
+
+
+def _spelled(path: str | os.PathLike[str]) -> str:
+    """Return *path* with bytes that are no UTF-8 spelled out."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 _TEXTS = ("template_name", "template_version", "run_kind", "equipment_id", "project")
@@ -284,12 +298,22 @@ def _relative(root: Path, path: str) -> str:
     """Return *path*, relative to *root* or below it, as a path relative to it. Raises LocalProtocolError."""
     if "\0" in path:
         raise LocalProtocolError(f"{path!r} is no path")
-    joined = os.path.normpath(os.path.join(root, path))
+    joined = _by_way_of(root, os.path.normpath(os.path.join(root, path)))
     relative = os.path.relpath(joined, root)
     if relative == ".." or relative.startswith("../") or relative == ".":
-        raise LocalProtocolError(f"{path} is not a file in {root}")
+        raise LocalProtocolError(f"{path} is not a file in {root}, which it is relative to")
     if os.path.realpath(os.path.dirname(joined)) != os.path.dirname(joined):
         raise LocalProtocolError(f"{path} leaves {root} by way of a symbolic link")
     if not os.path.lexists(joined):
-        raise LocalProtocolError(f"{path} is not there")
+        raise LocalProtocolError(f"{path} is not there: there is no {joined}")
     return relative
+
+
+def _by_way_of(root: Path, path: str) -> str:
+    """Return *path* below *root*, if it leads there by another name of *root*; else as it is."""
+    if Path(path).is_relative_to(root):
+        return path
+    for above in reversed(Path(path).parents):
+        if os.path.realpath(above) == str(root):
+            return str(root / Path(path).relative_to(above))
+    return path
