@@ -1,5 +1,6 @@
 """Evidence to advice: what fits what was seen, or the usual next step."""
 
+import signal
 from dataclasses import replace
 
 import pytest
@@ -98,6 +99,14 @@ def test_a_line_that_was_too_long_is_not_taken_for_a_print():
 )
 def test_a_plugin_that_says_so_ran_out_of_memory(stderr):
     assert "limits.memory_mb" in advise(replace(NOTHING, stderr=stderr))
+
+
+@pytest.mark.parametrize("exit", [None, ExitStatus(signal=signal.SIGXCPU)], ids=["memory", "CPU time"])
+def test_a_limit_is_called_by_the_name_that_it_has_where_it_is_set(exit):
+    found = replace(NOTHING, stderr="" if exit else "MemoryError", exit=exit)
+    assert "`limits." in advise(found)
+    assert "`isolation." in advise(replace(found, contract="envelope"))
+    assert "limits." not in advise(replace(found, contract="envelope"))
 
 
 def test_a_kill_from_outside_points_to_the_kernel_and_one_of_ours_does_not():

@@ -15,7 +15,7 @@ SIGNAL_MEANINGS = {
     "SIGFPE": "arithmetic error in native code",
     "SIGILL": "illegal instruction: built for another processor",
     "SIGKILL": "killed from outside; often the kernel, out of memory",
-    "SIGXCPU": "used up its CPU time (limits.cpu_s)",
+    "SIGXCPU": "used up its CPU time",
     "SIGXFSZ": "wrote a file larger than allowed (limits.file_mb)",
     "SIGSYS": "made a forbidden system call",
     "SIGPIPE": "wrote to a pipe that nobody reads",

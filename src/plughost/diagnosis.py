@@ -23,6 +23,7 @@ class Findings:
     stderr: str
     last_in: str  # the beginning of the last frame the plugin sent
     limit: str | None
+    contract: str = ""
 
 
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
@@ -59,12 +60,21 @@ def _prints_to_stdout(found: Findings) -> str | None:
 
 def _out_of_memory(found: Findings) -> str | None:
     if "MemoryError" in found.stderr or "out of memory" in found.stderr.lower():
-        return (
-            "It ran out of memory: raise `limits.memory_mb` in the binding, or let it work in smaller pieces."
-        )
+        where = "`limits.memory_mb` in the binding"
+        if found.contract == "envelope":
+            where = "`isolation.memory_mb` in its manifest.yml"
+        return f"It ran out of memory: raise {where}, or let it work in smaller pieces."
     if found.exit is not None and found.exit.signal_name == "SIGKILL" and found.rung is None:
         return "Something outside killed it, most often the kernel when memory runs out: `dmesg` tells."
     return None
+
+
+def _out_of_cpu_time(found: Findings) -> str | None:
+    if found.exit is None or found.exit.signal_name != "SIGXCPU":
+        return None
+    if found.contract == "envelope":
+        return "Raise `isolation.timeout_seconds` in its manifest.yml: its CPU time is measured by that."
+    return "Raise `limits.cpu_s` in the binding if the work needs so much."
 
 
 def _buffers_its_reply(found: Findings) -> str | None:
@@ -106,6 +116,7 @@ _RULES: tuple[Callable[[Findings], str | None], ...] = (
     _missing_module,
     _speaks_content_length,
     _out_of_memory,
+    _out_of_cpu_time,
     _prints_to_stdout,
     _is_another_message,
     _buffers_its_reply,

@@ -153,9 +153,12 @@ def test_variables_files_and_answers_are_given_by_words(lab: Lab, run: Run) -> N
     assert ran.status == 0, ran.stderr
     assert json.loads(lab.text("b.txt")) == [{"t": "x=y", "n": [1, None]}, {"w": "said"}]
     assert lab.text("a.txt") == "a\n"
+    for name in ("--var", "--answer"):
+        for value in ("x:=nope", "x:=nan", "x:=@missing"):
+            refused = run("transform", "tree", "--plugin", plugin, name, value)
+            assert (refused.status, f"{name} x" in refused.stderr) == (2, True)
     for words in (
         ["--var", "x"],
-        ["--var", "x:=nope"],
         ["--jobs", "0"],
         ["--order", "nobody"],
         ["--file", "../x"],

@@ -38,6 +38,7 @@ def failure(
         stderr=evidence.stderr_tail,
         last_in=diagnosis.last_received(evidence.frames),
         limit=fault.limit,
+        contract=binding.contract,
     )
     autopsy = Autopsy(
         stage=fault.stage,

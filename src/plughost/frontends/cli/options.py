@@ -91,26 +91,28 @@ def parse_pairs(words: Sequence[str], option: str) -> dict[str, Any]:
         if not separator or not name.strip(":"):
             raise click.UsageError(f"{option} wants NAME=VALUE, or NAME:=JSON, not {word!r}.")
         if name.endswith(":"):
-            found[name.removesuffix(":")] = parse_json(value)
+            name = name.removesuffix(":")
+            found[name] = parse_json(value, f"{option} {name}", f"A text is given as {name}=…")
         else:
             found[name] = value
     return found
 
 
-def parse_json(word: str) -> Any:
-    """Return the JSON value that *word* spells: itself, `-` for standard input, or `@FILE`. Raises a usage error."""
+def parse_json(word: str, what: str = "The input", remedy: str = 'Quote it: \'{"name": "Ada"}\'') -> Any:
+    """Return the JSON value that *word* spells: itself, `-` for standard input, or `@FILE`.
+
+    Raises a usage error, which says of *what* it is about.
+    """
     try:
         if word == "-":
             text = sys.stdin.read() if sys.stdin is not None else ""
         else:
             text = Path(word[1:]).read_text(encoding="utf-8") if word.startswith("@") else word
     except (OSError, ValueError) as error:
-        raise click.UsageError(f"The input cannot be read: {error}") from error
+        raise click.UsageError(f"{what} cannot be read: {error}") from error
     try:
         value = json.loads(text)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # what Python takes, JSON may not
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(
-            f'The input is not JSON ({error}). Quote it: \'{{"name": "Ada"}}\'.'
-        ) from error
+        raise click.UsageError(f"{what} is not JSON ({error}). {remedy}.") from error
     return value

@@ -43,7 +43,13 @@ SHOWN = 400  # characters of a log line, an error or a summary; log and record h
     "--var", "variables", multiple=True, metavar="K=V", help="A variable; V is text, or JSON after `:=`."
 )
 @click.option("--answer", "answers", multiple=True, metavar="FIELD=V", help="An answer, given beforehand.")
-@click.option("--file", "files", multiple=True, metavar="PATH", help="Only this file; repeatable.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="PATH",
+    help="Only this file of DIRECTORY, relative to it; repeatable.",
+)
 @click.option("--template", metavar="NAME[@VERSION]", default="", help="What the directory was made from.")
 @click.option("--project", default="", help="The project it belongs to.")
 @click.option("--equipment", default="", help="The equipment it was made on.")
