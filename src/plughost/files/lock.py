@@ -61,8 +61,8 @@ class TreeLock:
                     self._release()
                     raise TreeError(
                         shown(self._root),
-                        f"another pass is working on {shown(directory)}, which it lies in",
-                        "Wait until that is over, or end it",
+                        f"another pass, or another program, has locked {shown(directory)}, which it lies in",
+                        "Wait until that is over, or end it; `lslocks` may tell who it is",
                     ) from error
 
     def __exit__(
@@ -78,8 +78,8 @@ class TreeLock:
             self._release()
             raise TreeError(
                 shown(self._root),
-                "another pass is working on it, or on a directory in it",
-                "Wait until that is over, or end it",
+                "another pass, or another program, has locked it or a directory in it",
+                "Wait until that is over, or end it; `lslocks` may tell who it is",
             ) from error
 
     def _lock_directory(self, tree: Path) -> bool:

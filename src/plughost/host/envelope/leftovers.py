@@ -61,9 +61,9 @@ def settle(recovered: Recovered) -> str:
     scratch.remove(temporary)
     recovered.close()
     if not recovered.changes:
-        return f"an earlier pass was killed; no file had to be put back{aside}"
+        return f"an earlier pass was cut short; no file had to be put back{aside}"
     kept = f"; what stood in their place is in {recovered.displaced}" if recovered.displaced else ""
-    return f"an earlier pass was killed; {len(recovered.changes)} paths were put back{kept}{aside}"
+    return f"an earlier pass was cut short; {len(recovered.changes)} paths were put back{kept}{aside}"
 
 
 def _write_logs(note: dict[str, Any], entries: Sequence[Any], temporary: Path) -> None:
