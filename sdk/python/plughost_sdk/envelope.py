@@ -11,7 +11,7 @@
         def transform(self, path, ctx):
             path.write_text(path.read_text() + ctx.variables["operator"])
 
-The worker makes one instance per run and calls: `pre_transform_all`, then for each file `can_handle` and
+A worker makes one instance and calls: `pre_transform_all`, then for each file `can_handle` and
 `transform` (`describe_changes` in a dry run), then `post_transform_all`.
 """
 
@@ -97,7 +97,7 @@ class Plugin(abc.ABC):
         return [f"required variable '{name}' is missing or empty" for name in missing]
 
     def pre_transform_all(self, ctx: "PluginContext") -> None:  # noqa: B027  a hook need not be used
-        """Prepare. Called once, before the first file."""
+        """Prepare. Called in each worker, before its first file; a pass over many files has several."""
 
     def describe_changes(self, path: "Path", ctx: "PluginContext") -> "list[FileChange]":  # noqa: ARG002
         """Say what `transform` would do, without doing it."""
@@ -106,7 +106,7 @@ class Plugin(abc.ABC):
         return [FileChange(path, "modify", f"{self.name} would modify {path.name}")]
 
     def post_transform_all(self, ctx: "PluginContext") -> None:  # noqa: B027  likewise
-        """Finish. Called once, after the last file, also if there was none."""
+        """Finish. Called in each worker, after its last file, also if there was none."""
 
     def on_plugin_failure(self, error: BaseException, ctx: "PluginContext") -> None:  # noqa: B027  likewise
         """Clean up. Called after any exception of a hook; what is raised here is logged and goes no further."""

@@ -235,6 +235,24 @@ def test_many_files_are_given_to_several_workers_one_after_the_other(
     assert all(both.text(f"many/{number}.txt") == "each\n" for number in range(20))
 
 
+def test_the_hooks_around_all_files_run_in_each_worker(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_flow, "BATCH_BYTES", 1_000)
+    lab.write({f"many/{number}.txt": "" for number in range(20)})
+    body = """
+    def note(self, ctx, word):
+        with (ctx.dst_root / "hooks").open("a") as file:
+            file.write(word)
+
+    def pre_transform_all(self, ctx):
+        self.note(ctx, "(")
+
+    def post_transform_all(self, ctx):
+        self.note(ctx, ")")
+    """
+    entry = lab.one(lab.plugin("each", body))
+    assert lab.text("hooks") == "()" * entry.isolation.attempts
+
+
 def test_a_plugin_that_fails_in_a_later_batch_leaves_the_whole_tree_as_it_was(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
