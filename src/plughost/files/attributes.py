@@ -82,7 +82,11 @@ def put_back(entry: Entry, xattrs: Mapping[str, bytes], fd: int) -> bool:
     owned = _give_back(entry, status, lambda uid, gid: os.fchown(fd, uid, gid))
     whole = _put_back_xattrs(fd, xattrs)  # after the owner, whose change takes capabilities away
     try:
-        os.fchmod(fd, mode_for(entry, owned=owned))  # after the owner, whose change takes setuid away
+        mode = mode_for(entry, owned=owned)
+        if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
+            os.fchmod(fd, mode)  # after the owner, whose change takes setuid away
+        # Of a group that we are not in, the kernel drops setgid without a word.
+        whole &= stat.S_IMODE(os.fstat(fd).st_mode) == mode
         os.utime(fd, ns=(status.st_atime_ns, entry.mtime_ns))
     except PermissionError:
         if not is_anothers(fd):

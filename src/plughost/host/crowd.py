@@ -118,7 +118,7 @@ class Crowd:
 
     def __init__(self, clock: Callable[[], float], over: Callable[[], bool]) -> None:
         self.guard = threading.RLock()
-        self.turn = Turn(self.guard)  # how everybody takes it but who leads
+        self.turn = Turn()  # for everybody but who leads
         # Whether this very thread is at work already, and calls us from there: from a callback, or a signal handler.
         self.is_working_here: Callable[[], bool] = self.guard._is_owned  # type: ignore[attr-defined]  # as Condition does
         self.tick: Callable[[float], None] = nothing_is_due
@@ -202,7 +202,9 @@ class Crowd:
             self._ring()
 
     def post(self, work: Callable[[], None]) -> None:
-        with self.turn:  # or the bell might be taken away under our hands
+        self.want()
+        with self.guard:  # or the bell might be taken away under our hands
+            self.turn.has_come()
             self._posted.append(work)
             self._ring()
 
@@ -210,10 +212,15 @@ class Crowd:
 
     def keep(self) -> None:
         """Begin to look after the plugins while nobody calls."""
-        with self.turn:
+        with self.guard:
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._keep, name="plughost-keeper", daemon=True)
                 self._keeper.start()
+
+    def want(self) -> None:
+        """Say that this thread takes the guard next: then whoever leads makes way. `turn.has_come` ends that."""
+        if self.leader is not None:
+            self.turn.want()
 
     def wait(self, goal: Goal, signal: Pending = _NO_SIGNAL) -> None:
         """Work until *goal* is over, or let somebody else work; or until a *signal* has come.
@@ -271,7 +278,9 @@ class Crowd:
 
     def end(self) -> None:
         """Let go of everything. No link may be left."""
-        with self.turn:
+        self.want()
+        with self.guard:
+            self.turn.has_come()
             self._ended = True
             self._ring()
             self._keeper_may_look.notify_all()
@@ -351,7 +360,7 @@ class Crowd:
         if self._followers:
             for condition, (goal, signal) in self._followers.items():
                 if goal.is_over or signal.is_pending:
-                    self.turn.expect(condition)
+                    self.turn.want(condition)
                     condition.notify()
 
     def _look_at_changed(self) -> None:

@@ -198,6 +198,7 @@ class Link:
         self._read(_STDOUT)
         if self._beside:
             self._flush_beside()
+            self._note_beside_sent()
         self._flush()  # it may have read meanwhile
 
     def end(self, rung: Rung) -> None:

@@ -226,3 +226,40 @@ def test_a_signal_handler_in_the_middle_of_a_call_tears_no_frame(
         assert one.call("do/echo", {"n": 1})["echo"]["n"] == 1
         told = one.call("do/told", {})["told"]
         assert [each["method"] for each in told] == ["plugin/handle_key"]
+
+
+async def test_a_call_beside_another_is_not_left_waiting_by_a_plugin_that_closes_its_input(
+    plugins: Path,
+) -> None:
+    async with plughost.Host() as host:
+        one = (await host.fleet(plugins))["one"]
+        await one.call("do/echo", {})
+        closing = asyncio.ensure_future(one.call("do/close", {"fd": 0}))
+        waiting = asyncio.ensure_future(one.invoke("act", b"hold"))  # which may take for ever
+        came = await asyncio.gather(closing, waiting, return_exceptions=True)
+    assert isinstance(came[1], PluginFailure)
+    assert came[1].code is FailureCode.CRASHED
+
+
+async def test_calls_keep_their_order_whatever_was_published_between_them(lab: Lab) -> None:
+    lab.plugin("one", caps={"event_bus": True}, hears=("t",), write_s=60.0)
+    async with plughost.Host() as host:
+        fleet = await host.fleet(lab.root)
+        one = fleet["one"]
+        pipe = lab.pipe("reading")
+        order: list[int] = []
+
+        async def ask(number: int) -> None:
+            await one.call("do/echo", {"n": number})
+            order.append(number)
+
+        for extra in range(12):
+            await one.call("do/block", {"pipe": str(pipe)})
+            for _ in range(8 + extra):
+                fleet.publish("t", b"x" * 2_000)
+            first = asyncio.ensure_future(ask(0))
+            await asyncio.sleep(0)
+            os.close(await asyncio.to_thread(os.open, pipe, os.O_RDONLY))
+            await asyncio.gather(first, *(ask(number) for number in range(1, 50)))
+            assert order == list(range(50))
+            order.clear()

@@ -128,3 +128,22 @@ def test_a_plugin_in_a_directory_of_somebody_elses_is_undone_and_the_next_one_ru
     assert (found.st_uid, found.st_mtime_ns != 7) == ((SOMEBODY, True) if how == "written" else (0, False))
     assert transform(shared, shared.plugin("b-works")) == 0
     assert [entry["status"] for entry in shared.entries][not dry_run :] == ["success"]
+
+
+FOREIGN_GROUP = 50
+
+
+def test_a_directory_whose_group_we_are_not_in_keeps_its_setgid(lab: Lab) -> None:
+    if os.getuid() or not shutil.which("setpriv") or FOREIGN_GROUP in os.getgroups():
+        pytest.skip("only root can give a directory to a group that it is not in")
+    (lab.root / "sg").mkdir()
+    os.chown(lab.root / "sg", -1, FOREIGN_GROUP)
+    (lab.root / "sg").chmod(0o2775)
+    failing = lab.plugin(
+        "a-fails",
+        "def transform(self, path, ctx):\n    (path.parent / 'sg/new').write_text('x')\n    raise PluginError('q')",
+    )
+    before = lab.portrait()
+    assert transform(lab, failing) == 1
+    assert lab.portrait().keys() == before.keys()
+    assert (lab.root / "sg").stat().st_mode & 0o7777 == 0o2775

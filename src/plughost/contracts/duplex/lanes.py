@@ -144,7 +144,10 @@ class Lanes:
             size += len(first.frame)
             if size > JOINED_BYTES and size > len(first.frame):  # it would not be alone
                 break
-            taken.append(pop())
+            try:
+                taken.append(pop())
+            except (LookupError, StopIteration):  # a signal's handler has come in between, and written it
+                continue
         return taken
 
     def take_calls(self) -> tuple[bytes, list[bytes]]:

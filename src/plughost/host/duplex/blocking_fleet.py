@@ -45,7 +45,9 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
         self._engine = engine
         self._crowd = Crowd(engine.clock, lambda: engine.closed and not engine.links)
         self._forget = forget
-        with self._crowd.turn:
+        self._crowd.want()
+        with self._crowd.guard:
+            self._crowd.turn.has_come()
             self._fleet = Fleet(plan, engine, self._crowd)
             self._crowd.tick = self._fleet.tick
             self.plugins: dict[str, BlockingDuplexPlugin] = {
@@ -78,7 +80,9 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
         Raises LocalProtocolError if it cannot be kept, and HostClosed.
         """
         self._check_ours()
-        with self._crowd.turn:
+        self._crowd.want()
+        with Deferral(self._crowd.look), self._crowd.guard:
+            self._crowd.turn.has_come()
             return self._fleet.publish(topic, payload)
 
     def subscribe(self, topic: str | None, hearer: Callable[[Snapshot], None]) -> Callable[[], None]:
@@ -87,7 +91,9 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
         It is called on the thread that happens to work, and must not wait for a plugin.
         """
         self._check_ours()
-        with self._crowd.turn:
+        self._crowd.want()
+        with self._crowd.guard:
+            self._crowd.turn.has_come()
             return self._fleet.hear(topic, hearer)
 
     def close(self) -> None:
@@ -99,7 +105,9 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
             self.abort()
             return
         with Deferral(self._crowd.look) as deferral:
-            with self._crowd.turn:
+            self._crowd.want()
+            with self._crowd.guard:
+                self._crowd.turn.has_come()
                 self._fleet.close()
                 self._crowd.wait(self._fleet, deferral)
                 if not self._fleet.is_over:  # Ctrl-C: whoever pressed it does not want to wait
@@ -110,7 +118,9 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
 
     def abort(self) -> None:
         """End every process at once: the thread that works on them notices, and does the rest."""
-        with self._crowd.turn:
+        self._crowd.want()
+        with self._crowd.guard:
+            self._crowd.turn.has_come()
             for member in self._fleet.members.values():
                 if member.link is not None:
                     member.link.end(Rung.KILL)
@@ -126,7 +136,10 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
         if self._engine.owner != getpid() or crowd.is_working_here():
             self._refuse_to_wait()
         # Ctrl-C must not come between a write and its being noted: it waits until nothing is half done.
-        with Deferral(crowd.look) as deferral, crowd.guard if crowd.leader is None else crowd.turn:
+        if crowd.leader is not None:
+            crowd.want()
+        with Deferral(crowd.look) as deferral, crowd.guard:
+            crowd.turn.has_come()
             if begin is not None:
                 begin(member, ticket)
             elif not member.shortcut.say(ticket):
@@ -154,12 +167,16 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
 
     def key(self, member: Member, screen_id: str, key: KeyEvent) -> bool:
         self._check_ours()
-        with self._crowd.turn:
+        self._crowd.want()
+        with Deferral(self._crowd.look), self._crowd.guard:
+            self._crowd.turn.has_come()
             return self._fleet.key(member, screen_id, key)
 
     def status(self, member: Member) -> Status:
         self._check_ours()
-        with self._crowd.turn:
+        self._crowd.want()
+        with self._crowd.guard:
+            self._crowd.turn.has_come()
             return member.status
 
 

@@ -147,7 +147,8 @@ class Fleet:
     def ask_in_turn(self, member: Member, ticket: Ticket) -> None:
         """Like `ask`, when *member* was told all that was published so far. A screen is drawn as it is before that."""
         if member.has_events and ticket.ask is not None and ticket.ask.method != RENDER:
-            ticket.behind = self.snapshots.version if self.waiting(member) else 0
+            is_first = not (self.waiting(member) or member.waiting)
+            ticket.behind = 0 if is_first else self.snapshots.version
         self.ask(member, ticket)
 
     def ask(self, member: Member, ticket: Ticket) -> None:

@@ -75,7 +75,7 @@ class Member:
         self._ground = ground
         self._fleet = fleet
         self._config = config
-        self._waiting: dict[Ticket, None] = {}  # for a process that has answered init
+        self.waiting: dict[Ticket, None] = {}  # for a process, or behind what it is told first
         self._calls: dict[int, Ticket] = {}  # by their ids in the process that was asked
         self.shortcut = Shortcut(self, self._calls, engine, ground)
         self._leaving: list[Ticket] = []  # want it gone
@@ -98,7 +98,7 @@ class Member:
     @property
     def pending(self) -> int:
         """How many calls are not over."""
-        waiting = sum(ticket.ask is not None for ticket in self._waiting)
+        waiting = sum(ticket.ask is not None for ticket in self.waiting)
         return waiting + len(self._calls) + sum(ticket.ask is not None for ticket, _, _ in self._doomed)
 
     @property
@@ -125,9 +125,10 @@ class Member:
         now, link = self._engine.clock(), self.link
         if link is not None and self.listens and self.lifecycle.state is RUNNING:
             if ticket.behind:
-                self._waiting[ticket] = None
+                self.waiting[ticket] = None
                 self.look_soon(now)
-                self._ground.wake_at(self.next_deadline() or now)
+                if ticket.until is not None:
+                    self._ground.wake_at(ticket.until)
                 return
             self._submit(link, ticket, now)
             if len(link.conversation.calls) > 1:
@@ -136,14 +137,14 @@ class Member:
                 link.say()
                 self._ground.expect(link)
             return
-        self._waiting[ticket] = None
+        self.waiting[ticket] = None
         self._obey(self.lifecycle.wanted(now))
 
     def forget(self, ticket: Ticket) -> None:
         """Nobody waits for *ticket* any more."""
         ticket.is_over = True
-        if ticket in self._waiting:
-            del self._waiting[ticket]
+        if ticket in self.waiting:
+            del self.waiting[ticket]
             self._note_unwanted()
         if ticket.call_id is not None and self._calls.get(ticket.call_id) is ticket:
             del self._calls[ticket.call_id]
@@ -208,7 +209,7 @@ class Member:
 
     def stop(self, ticket: Ticket) -> None:
         """Let its process go, and whoever waits for one; the ticket is over when it is gone."""
-        waiting, self._waiting = self._waiting, {}
+        waiting, self.waiting = self.waiting, {}
         self._keys.clear()
         self._leave(self.lifecycle.stop, ticket)
         for each in waiting:
@@ -226,24 +227,24 @@ class Member:
         self.lifecycle.used(self.touched)
         self._obey(self.lifecycle.tick(now))
         self._give_up_waiting(now)
-        self.look_at = now + LOOK_S
-        if self.link is not None and self._waiting and self.listens:  # behind what may be forgotten by now
+        self.look_at = now + LOOK_S if self._calls or self.waiting else 0.0
+        if self.link is not None and self.waiting and self.listens:  # behind what may be forgotten by now
             self._fleet.feed(self)
             self.speak(self.link)
         if self.link is not None and self._calls:
             self.link.look_at_input()
 
     def next_deadline(self) -> float | None:
-        tickets = (*self._waiting, *(ticket for ticket, _, _ in self._doomed))
-        look = self.look_at if self._calls or (self._waiting and self.listens) else None
+        tickets = (*self.waiting, *(ticket for ticket, _, _ in self._doomed))
+        look = self.look_at if self._calls or (self.waiting and self.listens) else None
         times = (self.lifecycle.next_deadline(), look, *(ticket.until for ticket in tickets))
         return min((at for at in times if at is not None), default=None)
 
     def _give_up_waiting(self, now: float) -> None:
         """Tell those whose time is up, whatever becomes of the plugin."""
-        late = [each for each in self._waiting if each.until is not None and each.until <= now]
+        late = [each for each in self.waiting if each.until is not None and each.until <= now]
         for ticket in late:
-            del self._waiting[ticket]
+            del self.waiting[ticket]
             refusal = refusals.not_started(self.process, ticket.ask, self.lifecycle.state)
             ticket.end(self._engine.fail(refusal))
         if late:
@@ -255,7 +256,7 @@ class Member:
                 ticket.end(self._failure(self.link, fault, sent=sent))
 
     def _note_unwanted(self) -> None:
-        if not (self._waiting or self._keys or self._fleet.awaits(self)):
+        if not (self.waiting or self._keys or self._fleet.awaits(self)):
             self.lifecycle.unwanted()
 
     # Its processes
@@ -297,7 +298,7 @@ class Member:
         except (PluginFailure, HostClosed) as failure:
             if isinstance(failure, PluginFailure):
                 self.last_failure = failure
-            waiting, self._waiting = self._waiting, {}
+            waiting, self.waiting = self.waiting, {}
             actions = self.lifecycle.exec_failed(self._engine.clock())
             self.herald.note_state()
             for ticket in waiting:
@@ -316,17 +317,20 @@ class Member:
         for key in self._keys:
             link.conversation.tell(key, Lane.KEY)
         self._keys.clear()
+        for ticket in [each for each in self.waiting if not each.behind or not self.has_events]:
+            self._admit(link, ticket)
         if self.has_events:
-            self._fleet.feed(self)  # a call finds the plugin as what was published before has made it
-        else:
-            self.admit(link, None)
+            self._fleet.feed(self)
         self._ground.expect(link)
 
     def admit(self, link: DuplexLink, coming: int | None) -> None:
         """Ask what waited for it that the version *coming* is told next, or None: all that was published is told."""
-        for ticket in [each for each in self._waiting if coming is None or each.behind < coming]:
-            del self._waiting[ticket]
-            self._submit(link, ticket, self._engine.clock())
+        while self.waiting and (coming is None or next(iter(self.waiting)).behind < coming):
+            self._admit(link, next(iter(self.waiting)))
+
+    def _admit(self, link: DuplexLink, ticket: Ticket) -> None:
+        del self.waiting[ticket]
+        self._submit(link, ticket, self._engine.clock())
 
     def _submit(self, link: DuplexLink, ticket: Ticket, now: float) -> None:
         self.touched = ticket.asked_at = now
@@ -372,8 +376,8 @@ class Member:
 
     def _doom_waiting(self, fault: Fault) -> None:
         """Whoever waits for an init shares its fate; they are told when the process is gone."""
-        self._doomed += [(ticket, fault, False) for ticket in self._waiting]
-        self._waiting = {}
+        self._doomed += [(ticket, fault, False) for ticket in self.waiting]
+        self.waiting = {}
 
     def _hear(self, link: DuplexLink, news: News) -> None:
         if type(news) is Answered:
@@ -464,7 +468,7 @@ class Member:
             self.last_failure = self._engine.fail(self._failure(link, session.fault, sent=False))
         let_go = session.state is Conversing.CLOSED
         self._obey(self.lifecycle.exited(now, link.exit_status, during_shutdown=let_go))
-        if self._waiting or (session.fault is not None and self._fleet.awaits(self)):
+        if self.waiting or (session.fault is not None and self._fleet.awaits(self)):
             self.want()
         stopped = HostClosed(f"{self.name} was {'closed' if self.lifecycle.closed else 'stopped'}")
         for ticket, fault, sent in doomed:
@@ -485,7 +489,7 @@ class Member:
         return contract.failure(link.binding, link.conversation, fault, link.evidence(), sent=sent)
 
     def _refuse(self, reason: RefuseReason) -> None:
-        waiting, self._waiting = self._waiting, {}
+        waiting, self.waiting = self.waiting, {}
         self._keys.clear()
         for ticket in waiting:
             if reason is RefuseReason.CLOSED:

@@ -37,5 +37,7 @@ def not_started(process: Binding, ask: Ask | None, state: State) -> PluginFailur
     """Return the failure of a call whose time was over before there was a process to ask."""
     what, limit = ("it", None) if ask is None else (ask.method, ask.broken)
     message = f"{what} waited too long for the plugin, which is {state}"
+    if state is State.RUNNING:
+        message = f"{what} waited too long for the plugin to read what was published before"
     fault = Fault(FailureCode.TIMEOUT, Stage.LAUNCH, message, limit)
     return outcome.failure(process, fault, Evidence(command=process.command))

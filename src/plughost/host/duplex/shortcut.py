@@ -65,6 +65,8 @@ class Shortcut:
         self._member.touched = ticket.asked_at = now
         ticket.call_id = call_id = session.calls.next_id - 1
         frame = encode(body, len(body))
+        if left is None and self._member.look_at < now:  # else a deadline has it looked at
+            self._member.look_soon(now)
         if calls:
             calls[call_id], self._alone = ticket, None
             session.lanes.put_call(call_id, frame, body)
@@ -76,10 +78,6 @@ class Shortcut:
         is_written = self._write(link, frame)
         if left is not None or not is_written:
             self._ground.expect(link)
-        if (
-            left is None and self._member.look_at < now
-        ):  # no deadline has it looked at, should it not hear any more
-            self._member.look_soon(now)
         return True
 
     def write_calls(self, link: DuplexLink) -> bool:
@@ -104,7 +102,10 @@ class Shortcut:
                 written = link.process.write(frames)
             except OSError:  # it is found again, and dealt with, when the rest is written
                 written = 0
-            finally:
+            except BaseException:
+                session.unsent = False
+                raise
+            if written == len(frames):
                 session.unsent = False
         if written < len(frames):
             session.note_time(self._clock())

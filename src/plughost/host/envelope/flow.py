@@ -89,13 +89,15 @@ class Pass:
             )
         with TreeLock(options.root):
             told = yield from self._recover()
-            self._scratch = scratch.make(options.root)
             try:
+                with undisturbed():
+                    self._scratch = scratch.make(options.root)
                 self._ledger = Ledger(options, self.run, self._scratch)
                 self._ledger.check()
                 return (yield from self._body(told))
             finally:
-                scratch.remove(self._scratch)
+                with undisturbed():
+                    scratch.remove(self._scratch)
 
     def _recover(self) -> Flow[str | None]:
         """Put right what an earlier pass has left, and say what that was: at once, whatever becomes of this one."""
@@ -150,7 +152,7 @@ class Pass:
             return
         with undisturbed():
             # If nobody was at work, all that was changed since is what we wrote ourselves.
-            undone = self._revert() if self._at_work or touched(self._saved.note) else ()
+            undone = self._revert() if touched(self._saved.note) else ()
             logs = [log for run in self._at_work for log in run.logs]
             for _, _, log in logs:
                 log.close()
@@ -390,11 +392,12 @@ class Pass:
 
     def _write(self, runs: list[PluginRun], entries: list[Applied]) -> None:
         """Write down what was accepted."""
-        self._ledger.write(entries, [log for run in runs for log in run.logs])
-        self._at_work = []
+        with undisturbed():  # else a signal has it written twice, or told without it
+            self._ledger.write(entries, [log for run in runs for log in run.logs])
+            self._at_work = []
+            self._entries += entries
 
     def _tell_applied(self, runs: list[PluginRun], entries: list[Applied]) -> None:
-        self._entries += entries
         for run, entry in zip(runs, entries, strict=True):
             if run.attempt.failure is not None:
                 self._failures.append(self._engine.fail(run.attempt.failure))

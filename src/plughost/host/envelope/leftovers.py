@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from ...errors import TreeError
-from ...files import recovery
+from ...files import recovery, store
+from ...files.inventory import read_inventory
 from ...files.recovery import Recovered
 from ...record.creation import Record
 from ...record.log_file import WizardLog
@@ -28,10 +29,22 @@ def put_right(root: Path, *, replaced: bool = False) -> str | None:
 
     Returns None if there is nothing. Raises TreeError as `files.recovery.recover` does.
     """
-    recovered = recovery.recover(root, replaced=replaced, touched=touched)
+    try:
+        recovered = recovery.recover(root, replaced=replaced, touched=touched)
+    except TreeError:  # perhaps for want of room, which the plugin has taken for temporary files
+        _give_room(root)
+        recovered = recovery.recover(root, replaced=replaced, touched=touched)
     told = None if recovered is None else settle(recovered)
     scratch.sweep(root)
     return told
+
+
+def _give_room(root: Path) -> None:
+    """Remove what plugins have left of temporary files. Only the note tells where: a full TMPDIR is taken for none."""
+    left = store.find(root)
+    noted = Path("" if left is None else read_inventory(left).note.get("scratch", ""))
+    if scratch.is_one(noted):
+        scratch.empty(noted)
 
 
 def touched(note: dict[str, Any]) -> bool:

@@ -7,12 +7,13 @@ behind, and is removed. Nothing has to be written down for that, and no other di
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import tempfile
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+
+from ...files import removal
 
 PREFIX = "plughost-pass-"
 TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
@@ -50,19 +51,25 @@ def remove(path: Path) -> None:
         os.rmdir(path / TEMPORARY)
         os.rmdir(path)
         return
-    with suppress(OSError):
-        shutil.rmtree(path)
+    _remove_below(path.parent, [path.name])
 
 
 def empty(path: Path) -> None:
     """Remove what plugins have left in their directory for temporary files; it stays what workers may write to."""
-    with suppress(OSError), os.scandir(path / TEMPORARY) as entries:
-        for entry in list(entries):
-            with suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry)
-                else:
-                    os.unlink(entry)
+    with suppress(OSError):
+        _remove_below(path / TEMPORARY, os.listdir(path / TEMPORARY))
+
+
+def _remove_below(directory: Path, names: list[str]) -> None:
+    """Remove what can be removed of *names*; directories that a plugin has closed are opened for that."""
+    with suppress(OSError):
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for name in names:
+                with suppress(OSError):
+                    removal.remove(name, fd)
+        finally:
+            os.close(fd)
 
 
 def is_one(path: Path) -> bool:

@@ -112,14 +112,18 @@ class BlockingConsole(ConsoleHandle):
 
     def let_go(self) -> None:
         """Begin to close: the worker is told to end, and nobody waits for it."""
-        with self._crowd.turn:
+        self._crowd.want()
+        with self._crowd.guard:
+            self._crowd.turn.has_come()
             self._console.closed = True
             if self._console.worker is not None:
                 self._console.worker.end()
 
     def abort(self) -> None:
         """End the worker at once: the thread that works on it notices, and does the rest."""
-        with self._crowd.turn:
+        self._crowd.want()
+        with self._crowd.guard:
+            self._crowd.turn.has_come()
             self._console.closed = True
             if self._console.worker is not None:
                 self._console.worker.link.end(Rung.KILL)
@@ -131,7 +135,9 @@ class BlockingConsole(ConsoleHandle):
             raise LocalProtocolError(
                 "a callback of the host may not wait for a worker: do it on another thread"
             )
-        with Deferral(self._crowd.look) as deferral, self._crowd.turn:
+        self._crowd.want()
+        with Deferral(self._crowd.look) as deferral, self._crowd.guard:
+            self._crowd.turn.has_come()
             try:
                 wait = next(flow)
                 while True:
