@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plughost_sdk import duplex, duplex_conversation
-from plughost_sdk.duplex_conversation import EXIT_BROKEN, EXIT_OK, LIMIT, Conversation
+from plughost_sdk.duplex_conversation import EXIT_BROKEN, EXIT_OK, LIMIT
 
 from tests.sdk.duplex_wire import (
     action,
@@ -226,100 +226,6 @@ def test_two_full_pipes_do_not_lock_up_if_another_thread_is_writing():
         assert host.receive()["id"] == 1
         assert host.end() == EXIT_OK
     assert sizes == [size * 3 // 4]
-
-
-def interrupt(monkeypatch, name, handler):
-    """Run *handler* once in the middle of a system call, as a signal does. Return what it raised."""
-    real, raised = getattr(os, name), []
-
-    def call(*given):
-        monkeypatch.setattr(os, name, real)
-        try:
-            handler()
-        except RuntimeError as error:
-            raised.append(error)
-        return real(*given)
-
-    monkeypatch.setattr(os, name, call)
-    return raised
-
-
-def test_a_signal_handler_may_publish_while_the_plugin_reads(monkeypatch):
-    plugin = make()
-    raised = interrupt(monkeypatch, "read", lambda: plugin.host.snapshot.publish("t", b""))
-    _, said = serve(plugin, render(1))
-    assert raised == []
-    assert [each.get("method", each.get("id")) for each in said] == ["host/snapshot/publish", 1]
-
-
-def test_a_signal_handler_cannot_wait_for_the_host_while_the_plugin_reads(monkeypatch):
-    plugin = make()
-    raised = interrupt(monkeypatch, "read", lambda: plugin.host.snapshot.get("t"))
-    _, said = serve(plugin, render(1))
-    assert len(raised) == 1
-    assert [each["id"] for each in said] == [1]
-
-
-def test_a_signal_handler_cannot_write_into_the_middle_of_a_frame(monkeypatch):
-    plugin = make()
-    raised = interrupt(monkeypatch, "write", lambda: plugin.host.snapshot.publish("t", b""))
-    _, said = serve(plugin, render(1), render(2))
-    assert len(raised) == 1
-    assert [each["id"] for each in said] == [1, 2]
-
-
-@pytest.mark.parametrize("moment", ["acquire", "release"])
-def test_a_signal_handler_cannot_write_while_the_lock_is_taken_or_given_back(moment):
-    (read, _), (_, write) = pipes = os.pipe(), os.pipe()
-    conversation, raised = Conversation({}, read, write), []
-
-    class Lock:
-        """The real one; a signal comes when it was just taken, or is about to be given back."""
-
-        def __init__(self, real):
-            self.real, self.moments = real, ["acquire", "release"]
-
-        def come(self, now):
-            if now in self.moments:
-                self.moments.remove(now)
-                if now == moment:
-                    with pytest.raises(RuntimeError) as caught:
-                        conversation.notify("host/log", {})
-                    raised.append(str(caught.value))
-
-        def acquire(self, *given, **options):
-            taken = self.real.acquire(*given, **options)
-            self.come("acquire")
-            return taken
-
-        def release(self):
-            self.come("release")
-            self.real.release()
-
-    conversation._writing = Lock(conversation._writing)
-    conversation.notify("host/log", {})
-    assert raised == ["a signal handler cannot write in the middle of a frame"]
-    for fd in {*pipes[0], *pipes[1]}:
-        os.close(fd)
-
-
-def test_a_signal_handler_cannot_read_before_what_was_just_read_is_kept(monkeypatch):
-    plugin, raised = make(), []
-    real = os.read
-
-    def read(fd, size):
-        monkeypatch.setattr(os, "read", real)
-        data = real(fd, size)
-        try:  # what came is in nobody's hands yet
-            plugin.host.snapshot.get("t")
-        except RuntimeError as error:
-            raised.append(error)
-        return data
-
-    monkeypatch.setattr(os, "read", read)
-    _, said = serve(plugin, render(1))
-    assert len(raised) == 1
-    assert [each["id"] for each in said] == [1]
 
 
 # What the host may answer

@@ -1,8 +1,6 @@
 """Several frames in one read of the plugin, or parts of one: whatever the pieces, it is the same conversation."""
 
 import os
-import signal
-import sys
 import tempfile
 import threading
 
@@ -21,14 +19,12 @@ from tests.sdk.duplex_wire import (
     init,
     key,
     notification,
-    render,
     request,
     result,
     unframe,
 )
 
 FOUND = {"payload": "aGk=", "version": 7}  # "hi"
-WATCHED = ("duplex_conversation.py", "content_length.py", "buffer.py", "duplex_message.py")
 
 
 class Recorder:
@@ -279,100 +275,6 @@ def test_a_big_frame_behind_small_ones_is_read_whole_and_small_ones_behind_it_to
     status, said = recorder.serve(*cut_up(data, []))
     assert (status, ids(said)) == (EXIT_OK, [1, 2, 3])
     assert recorder.order == ["a", big, "b", "c"]
-
-
-# Signals
-
-
-def test_a_signal_handler_that_runs_within_a_handler_may_call_the_host_in_the_middle_of_a_run():
-    recorder, told = Recorder(), []
-    recorder.plugin.render(lambda viewport: signal.raise_signal(signal.SIGUSR1))
-    before = signal.signal(signal.SIGUSR1, lambda *_: told.append(recorder.plugin.host.snapshot.get("t")))
-    try:
-        status, said = recorder.serve(
-            wire(init(5), event("a"), render(6), cli(7, argv=["b"]), result(1, FOUND), event("c"))
-        )
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert (status, told) == (EXIT_OK, [(b"hi", 7)])
-    assert recorder.order == ["a", "b", "c"]
-    assert ids(said) == [5, 1, 6, 7]
-
-
-class Tripwire:
-    """Calls *handler* at the *number*-th line of the code that is watched, as a signal might."""
-
-    def __init__(self, number, handler):
-        self.number, self.handler = number, handler
-
-    def trace(self, frame, what, _):
-        if not self.number or not frame.f_code.co_filename.endswith(WATCHED):
-            return None
-        if what == "line":
-            self.number -= 1
-            if not self.number:
-                self.handler()
-        return self.trace
-
-    def watch(self, function, *given):
-        before = sys.gettrace()
-        sys.settrace(self.trace)
-        try:
-            return function(*given)
-        finally:
-            sys.settrace(before)
-
-
-def host_that_answers():
-    """Return what it sends at each read, answers to whatever was asked among it. It waits for the reply to 11."""
-    half, answers = len(frame(event("d"))) // 2, object()
-    parts = [
-        [init(10), event("a"), answers, cli(11, argv=["ask"]), event("b")],
-        [frame(b"?"), cli(12, argv=["c"]), answers],
-        [answers, frame(event("d"))[:half]],
-        [frame(event("d"))[half:], answers, cli(13, argv=["e"])],
-    ]
-    answered = set()
-
-    def send(said):
-        asked = {each["id"] for each in said if each.get("method") == "host/snapshot/get"}
-        new = [result(each, FOUND) for each in sorted(asked - answered)]
-        answered.update(asked)
-        assert new or len(parts) > 2 or 11 in ids(said), "the plugin would wait for ever"
-        part = parts.pop(0) if parts else [answers]
-        return wire(*(each for some in part for each in (new if some is answers else [some])))
-
-    return [send] * 10
-
-
-@pytest.mark.parametrize("does", ["get", "publish"])
-def test_a_signal_handler_anywhere_changes_nothing_about_what_is_handled(does):
-    """Whatever it may do there, or may not: it never gets at what is in nobody's hands, nor ahead of its turn."""
-    outcomes, number, is_done = set(), 0, False
-    while not is_done:
-        number += 1
-        recorder = Recorder()
-        call = {
-            "get": lambda host=recorder.plugin.host: host.snapshot.get("t"),
-            "publish": lambda host=recorder.plugin.host: host.snapshot.publish("t", b""),
-        }[does]
-
-        def handler(call=call):
-            try:
-                call()
-                outcomes.add("done")
-            except RuntimeError:
-                outcomes.add("refused")
-            except duplex.HostGone:
-                outcomes.add("too late")
-
-        tripwire = Tripwire(number, handler)
-        status, said = tripwire.watch(recorder.serve, *host_that_answers())
-        is_done = tripwire.number > 0
-        assert status == EXIT_OK
-        assert recorder.order == ["a", "ask", ("ask", (b"hi", 7)), "b", "c", "d", "e"]
-        assert [each["id"] for each in said if "result" in each] == [10, 11, 12, 13]
-    assert {"done", "refused"} <= outcomes
 
 
 # All of it at once

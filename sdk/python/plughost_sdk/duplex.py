@@ -31,9 +31,10 @@ from . import duplex_params as params
 from .duplex_canvas import Canvas
 from .duplex_chunks import CHUNK_BYTES, Accumulator, chunks
 from .duplex_cli import CliResult
-from .duplex_conversation import INIT, LIMIT, Conversation
+from .duplex_conversation import INIT, Conversation
 from .duplex_error import MANIFEST_VALIDATION, METHOD_NOT_FOUND, HostError, HostGone, PluginError, QueueFull
 from .duplex_host import Entry, Host, Response
+from .duplex_inbox import LIMIT
 from .duplex_key import Key
 from .duplex_manifest import ABI_VERSION
 from .duplex_params import Init, Viewport

@@ -9,26 +9,39 @@ be waiting for just that, or be this very plugin.
 
 The queue is bounded by QUEUE_LIMIT bytes. At the bound the waiting call fails with `QueueFull`, because to stop
 reading would be the lock-up again, and to drop would lose events; the handler fails, and the queue is worked off.
+
+A signal handler may come, and raise, wherever Python looks for signals (`duplex_step` says where that is). So a
+message is in one place at any moment: read, queued, or in hand, from where it goes on if it was interrupted; and in one
+step, of assignments only, its answer is in the outbox and it is in hand no more. Each gets one answer, whatever comes.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
-from _thread import allocate_lock, get_ident
+from _thread import get_ident
 
-from .duplex_error import INVALID_PARAMS, METHOD_NOT_FOUND, HostError, HostGone, PluginError, QueueFull
+from .duplex_error import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    HostError,
+    HostGone,
+    PluginError,
+    QueueFull,
+    is_of_the_sdk,
+)
+from .duplex_inbox import LIMIT, QUEUE_LIMIT, READ_SIZE, Inbox
 from .duplex_message import decode, decode_usual, result_of
+from .duplex_outbox import CLOSED, Outbox
 from .duplex_report import say, show_traceback, words
-from .frames.content_length import ContentLengthDecoder, encode, only
+from .frames.content_length import encode, only
 from .frames.errors import FrameError, FrameTooLarge
 from .small_json import to_json
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, NoReturn
 
     from .duplex_message import Message
 
@@ -38,18 +51,15 @@ if TYPE_CHECKING:
 INIT = "plugin/init"
 ACTION = "host/action/invoke"
 DEEPEST = 32  # actions within actions: more are no errand, but a circle
-LIMIT = 16_777_216  # bytes of one body, either way: the contract's limit
-QUEUE_LIMIT = 4 * LIMIT  # bytes of bodies that wait for a handler to return
 QUEUED_MESSAGE = (
     1_024  # bytes that a waiting message counts for beyond its body: what Python needs to hold it
 )
-READ_SIZE = 65_536  # bytes; larger reads are served by mmap and cost twenty times as much
-WRITE_SIZE = 4_096  # bytes: PIPE_BUF. A pipe that is ready takes so many without blocking
-LOCK_WAIT = 0.05  # seconds between two looks at the input while another thread is writing
 SMALLEST_ID, LARGEST_ID = -(2**63), 2**63 - 1
 LONGEST_MESSAGE = 4_096  # characters of an error's message, where the whole could not be sent
 
-CLOSED = -1  # in place of a descriptor
+# In place of the method of a message that cannot be handled any more, but is to be answered:
+INTERRUPTED = "plughost-sdk/interrupted"
+TOO_DEEP = "plughost-sdk/too_deep"
 
 EXIT_OK = 0
 EXIT_BROKEN = 1  # the host, or whatever started us, does not speak this contract
@@ -66,18 +76,18 @@ class Conversation:
     def __init__(
         self, methods: Methods, read: int, write: int, ready: Callable[[], Any] | None = None
     ) -> None:
-        self._methods = methods
+        self._methods: Methods = {
+            **methods,
+            INTERRUPTED: (_refuse_interrupted, _nothing),
+            TOO_DEEP: (_refuse_circle, _nothing),
+        }
         self._ready = ready
-        self._read, self._write = read, write
-        # What cannot be written at once is written while we read. A file or a terminal is always ready, and a
-        # terminal is not ours alone to change.
-        self._never_waits = stat.S_IFMT(os.fstat(write).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
-        if self._never_waits:
-            os.set_blocking(write, False)
-        self._frames = ContentLengthDecoder(LIMIT)
-        self._is_calm = True  # nothing waits but what is in the frames, and more may come
-        self._ended = False  # the host has closed our input
-        self._lost = False  # it does not read any more
+        self._due: Callable[[], Any] | None = None  # what is ready, once it is to be called
+        self._inbox = Inbox(read)
+        self._outbox = Outbox(write)
+        self._owes = False  # there is something in the outbox that this thread has not written yet
+        self._in_hand: Message | None = None  # the one whose turn it is, until its answer is in the outbox
+        self._has_begun = False  # its handler has
         self._arrived: list[tuple[int, Message]] = []  # while a handler waited, with what each counts as
         self._next: list[tuple[int, Message]] = []  # those of them whose turn it is, last first
         self._queued = 0  # bytes
@@ -86,31 +96,46 @@ class Conversation:
         self._depth = 0  # of actions within actions
         self._ignored = 0  # frames
         self._thread = get_ident()
-        self._writing = allocate_lock()
-        # A signal handler may interrupt these. What it may do then is less than usual.
-        self._is_reading = False
-        self._is_writing = False
 
     def serve(self) -> int:
         """Serve calls until the host hangs up, and return the exit status."""
         os.register_at_fork(after_in_child=self.let_go)
         try:
-            while (message := self._take()) is not None:
-                self._handle(message)
-                if self._write == CLOSED:  # whose handler has forked, and returned here in the fork too
-                    sys.exit(_broken("a fork of the plugin returned from its handler"))
-            return EXIT_OK
+            while True:
+                try:
+                    try:
+                        return self._serve()
+                    except Exception as error:
+                        self._survive(error)
+                        show_traceback()
+                except Exception as error:  # another one, meanwhile
+                    self._survive(error)
         except FrameError as error:
             return _broken(str(error))
         except (OSError, HostGone) as error:
             return _broken(f"the host is gone ({error})")
 
+    def _serve(self) -> int:
+        self._go_on()
+        while (message := self._take()) is not None:
+            self._handle(message)
+            if self._outbox.fd == CLOSED:  # whose handler has forked, and returned here in the fork too
+                sys.exit(_broken("a fork of the plugin returned from its handler"))
+        return EXIT_OK
+
+    def _survive(self, error: Exception) -> None:
+        """Raise *error* again, unless a signal handler raised it between two handlers: it ends neither."""
+        if self._outbox.is_lost or is_of_the_sdk(error):
+            raise error
+
     def request(self, method: str, params: Message) -> Any:
         """Call the host and return the result. See `duplex_host` for what it raises."""
         if get_ident() != self._thread:
             raise RuntimeError(f"{method} waits for an answer: call it in the thread that runs the plugin")
-        if self._is_reading:
-            raise RuntimeError(f"{method} waits for an answer: a signal handler cannot")
+        if self._inbox.is_reading or self._outbox.is_busy(self._thread):
+            raise RuntimeError(
+                f"{method} waits for an answer: a signal handler that interrupts the wire cannot"
+            )
         mine = self._last_id = self._last_id + 1  # at once: a signal handler may call too
         self._awaited[mine] = None
         try:
@@ -125,10 +150,10 @@ class Conversation:
 
     def let_go(self) -> None:
         """Close the wire. A fork does so at once: it must not keep it open, much less answer."""
-        for fd in {self._read, self._write} - {CLOSED}:
+        for fd in {self._inbox.fd, self._outbox.fd} - {CLOSED}:
             os.close(fd)
-        self._read = self._write = CLOSED
-        self._writing = allocate_lock()  # in a fork, whoever held it is not there
+        self._inbox.fd = CLOSED
+        self._outbox.let_go()
 
     # What comes in
 
@@ -138,67 +163,100 @@ class Conversation:
                 continue
             if self._queued > QUEUE_LIMIT:
                 raise QueueFull(f"over {QUEUE_LIMIT} bytes came while {method} waited for its answer")
-            self._is_reading = True
+            if self._owes:
+                self._write()
+            self._inbox.is_reading = True
             try:  # a signal handler that came just now may have read the response
                 more = self._awaited[mine] is not None or self._receive()
             except FrameError as error:  # which ends the conversation as soon as the handler returns
+                if not is_of_the_sdk(error):
+                    raise
                 raise HostGone(f"the host broke off before it answered {method}: {error}") from None
             finally:
-                self._is_reading = False
+                self._inbox.is_reading = False
             if not more:
                 raise HostGone(f"the host hung up before it answered {method}")
         return response
 
     def _serve_action(self) -> bool:
         """Serve an action that came while one of ours is awaited. Returns whether there was any."""
-        for queue, at in ((self._next, -1), (self._arrived, 0)):  # oldest first, as each is kept
-            waiting = [each for each in queue if each[1].get("method") == ACTION]
-            if not waiting:
-                continue
-            try:
-                queue.remove(waiting[at])
-            except ValueError:  # a signal handler that came just now has served it
+        for queue, oldest in ((self._next, -1), (self._arrived, 0)):
+            waiting = [(at, each) for at, each in enumerate(queue) if each[1].get("method") == ACTION]
+            if waiting:
+                self._serve_queued(queue, *waiting[oldest])
                 return True
-            self._queued -= waiting[at][0]
-            message = waiting[at][1]
-            if self._depth >= DEEPEST:
-                self._refuse_circle(message)
-                return True
-            self._depth += 1
-            try:
-                self._handle(message)
-            finally:
-                self._depth -= 1
-            return True
         return False
 
-    def _refuse_circle(self, message: Message) -> None:
-        mine = message.get("id")
-        if type(mine) is int:
-            self._refuse(mine, INVALID_PARAMS, f"over {DEEPEST} actions within one another")
+    def _serve_queued(self, queue: list[tuple[int, Message]], at: int, entry: tuple[int, Message]) -> None:
+        size, message = entry
+        if queue[at : at + 1] != [
+            entry
+        ]:  # a signal handler that came just now has served it, or one before it
+            return
+        outer, has_begun = self._in_hand, self._has_begun
+        del queue[at]
+        self._queued -= size
+        self._in_hand, self._has_begun = message, False
+        self._depth += 1
+        try:
+            if self._depth > DEEPEST:
+                message["method"] = TOO_DEEP
+            self._handle(message)
+        finally:
+            if self._in_hand is message:  # without an answer yet
+                if self._has_begun:
+                    message["method"] = INTERRUPTED
+                queue[at:at] = (entry,)
+                self._queued += size
+            self._in_hand, self._has_begun = outer, has_begun
+            self._depth -= 1
+
+    def _go_on(self) -> None:
+        """Do what an exception has left undone."""
+        message = self._in_hand
+        if message is not None:
+            if self._has_begun:
+                message["method"] = INTERRUPTED
+            self._handle(message)
+        if self._due is not None:
+            self._begin()
 
     def _take(self) -> Message | None:
-        """Return the next request or notification, or None after the last."""
-        self._is_reading = True  # until what came is where it belongs
+        """Take the next request or notification in hand and return it, or None after the last."""
+        if self._owes:
+            self._write()
+        inbox = self._inbox
+        inbox.is_reading = True  # until what came is where it belongs
         try:
-            if self._is_calm or self._calms_down():
+            if inbox.is_calm or self._calms_down():
                 # Nearly always whole messages come, one or several at once: then they need not be queued.
-                body = None
-                if self._frames.is_between:
-                    data = os.read(self._read, READ_SIZE)
-                    body = only(data)
-                    if body is None:
-                        self._keep(data)
-                if body is None:
-                    body = self._frames.next_usual()
-                if body is not None:
-                    message = decode_usual(body)
+                if inbox.is_sound and inbox.frames.is_between:
+                    if inbox.taken:
+                        inbox.pieces, inbox.taken = [], 0
+                    if inbox.fresh is None:
+                        inbox.fresh = inbox.source @ READ_SIZE
+                    body = only(inbox.fresh)
+                    message = None if body is None else decode_usual(body)
                     if message is not None and "method" in message:
+                        self._in_hand, inbox.fresh = message, None
                         return message
-                    self._put(body)
+                    inbox.keep()
+                if inbox.is_sound and inbox.fresh is None:
+                    inbox.is_sound = False
+                    body = inbox.frames.next_usual()
+                    if body is None:
+                        inbox.is_sound = True
+                    else:
+                        message = decode_usual(body)
+                        if message is not None and "method" in message:
+                            self._in_hand = message
+                            inbox.taken += 1
+                            inbox.is_sound = True
+                            return message
+                        self._put(body)
             return self._take_queued()
         finally:
-            self._is_reading = False
+            inbox.is_reading = False
 
     def _take_queued(self) -> Message | None:
         """Like `_take`, of what waits, or of whatever comes if nothing does."""
@@ -207,56 +265,44 @@ class Conversation:
                 self._next, self._arrived = self._arrived[::-1], []
             elif not self._receive():
                 return None
-        size, message = self._next.pop()
+        size, message = self._next[-1]
+        del self._next[-1]
         self._queued -= size
+        self._in_hand = message
         return message
 
     def _calms_down(self) -> bool:
-        self._is_calm = not (self._next or self._arrived or self._ended)
-        return self._is_calm
+        self._inbox.is_calm = not (self._next or self._arrived or self._inbox.has_ended)
+        return self._inbox.is_calm
 
     def _receive(self) -> bool:
         """Wait for one frame and put it where it belongs. False at the end of the input."""
-        while (body := self._frames.next_frame()) is None:
-            if self._ended:
+        inbox = self._inbox
+        while (body := inbox.next()) is None:
+            if inbox.has_ended:
                 return False
-            self._keep(os.read(self._read, READ_SIZE))
+            inbox.read()
         self._put(body)
         return True
 
     def _put(self, body: bytes) -> None:
-        """Put what *body* says where it belongs."""
-        message = decode(body)
+        """Put what *body* says where it belongs. Only then is it taken out of the inbox."""
+        inbox, message = self._inbox, decode(body)
         if message is None:
             self._ignore("it is not a JSON object")
         elif "method" in message:
-            self._is_calm = False
             size = len(body) + QUEUED_MESSAGE
+            inbox.is_calm = False
             self._queued += size
-            self._arrived.append((size, message))
+            self._arrived += ((size, message),)
         else:
-            self._resolve(message)
-
-    def _read_some(self) -> None:
-        self._is_reading = True
-        try:
-            self._keep(os.read(self._read, READ_SIZE))
-        finally:
-            self._is_reading = False
-
-    def _keep(self, data: bytes) -> None:
-        if data:
-            self._frames.receive_data(data)
-        else:
-            self._ended, self._is_calm = True, False
-            self._frames.receive_eof()
-
-    def _resolve(self, response: Message) -> None:
-        mine = response.get("id")
-        if type(mine) is int and self._awaited.get(mine, response) is None:
-            self._awaited[mine] = response
-        else:
-            self._ignore(f"nobody waits for a response with the id {mine!r:.40}")
+            mine = message.get("id")
+            if type(mine) is int and self._awaited.get(mine, message) is None:
+                self._awaited[mine] = message
+            else:
+                self._ignore(f"nobody waits for a response with the id {mine!r:.40}")
+        inbox.taken += 1
+        inbox.is_sound = True
 
     def _ignore(self, why: str) -> None:
         """Say so, less and less often: whoever sends one such frame may send a million."""
@@ -267,144 +313,125 @@ class Conversation:
     # What is done about it
 
     def _handle(self, message: Message) -> None:
+        """Do what *message*, which is in hand, asks for, and answer it."""
         method, mine = message["method"], message.get("id")
         if type(mine) is not int or not SMALLEST_ID <= mine <= LARGEST_ID:
             mine = None  # what the contract does not take for an id is none: nobody could match a reply to it
         handler = self._methods.get(method) if isinstance(method, str) else None
+        frame = None
+        is_done = False
         if handler is None:
             if mine is not None:
-                self._refuse(mine, METHOD_NOT_FOUND, f"method not found: {method}")
-            return
-        parse, run = handler
-        try:
-            given = parse(message.get("params"))
-        except ValueError as error:
-            if mine is None:
-                self._ignore(f"bad params of {method}: {error}")
+                frame = _refusal(mine, METHOD_NOT_FOUND, f"method not found: {method}")
+        else:
+            parse, run = handler
+            try:
+                given = parse(message.get("params"))
+            except ValueError as error:
+                if mine is None:
+                    self._ignore(f"bad params of {method}: {error}")
+                else:
+                    frame = _refusal(mine, INVALID_PARAMS, str(error))
             else:
-                self._refuse(mine, INVALID_PARAMS, str(error))
-            return
-        try:
-            result = run(*given)
-            if mine is not None:
-                written = result if type(result) is bytes else to_json(result)
-                body = b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (mine, written)
-                self._write_frame(encode(body, LIMIT), True)
-        except Exception as error:
-            if self._lost and isinstance(error, OSError):
-                raise
-            self._fail(mine, method, error)
-            return
-        if method == INIT:
-            import json as json  # which takes half as long as starting Python: nobody waits for it now
-
+                try:
+                    self._has_begun = True
+                    result = run(*given)
+                    if mine is not None:
+                        written = result if type(result) is bytes else to_json(result)
+                        frame = encode(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (mine, written), LIMIT)
+                    is_done = True
+                except Exception as error:
+                    if self._outbox.is_lost and isinstance(error, OSError):
+                        raise
+                    frame = _failure(mine, method, error)
+        # No call from here on, until it is said that the message was answered.
+        self._in_hand, self._has_begun = None, False
+        if is_done and method == INIT:
+            self._due, self._ready = self._ready, None
+        if frame is not None:
+            outbox = self._outbox
+            outbox.unsent += (frame,)
+            self._owes = True
+            outbox.write(self._thread)
+            if outbox.unsent:
+                self._write()
+            self._owes = False
+        if self._due is not None:
             self._begin()
 
     def _begin(self) -> None:
-        ready, self._ready = self._ready, None
+        import json as json  # which takes half as long as starting Python: nobody waits for it now
+
+        due, self._due = self._due, None
         try:
-            if ready is not None:
-                ready()
+            if due is not None:
+                due()
         except Exception as error:
-            if self._lost and isinstance(error, OSError):
+            if self._outbox.is_lost and isinstance(error, OSError):
                 raise
-            self._fail(None, "on_ready", error)
-
-    def _fail(self, mine: int | None, method: str, error: Exception) -> None:
-        """Answer with *error*, and show it to the author unless it is what the author wants to say."""
-        if isinstance(error, HostGone | FrameTooLarge | QueueFull):
-            say(f"plughost-sdk: {method}: {words(error)}")
-        elif not isinstance(error, PluginError):
-            show_traceback()
-        if mine is None:
-            return
-        if isinstance(error, PluginError | HostError):
-            self._refuse(mine, error.code, error.message, error.data)
-        else:  # the contract's code for whatever goes wrong in a handler
-            self._refuse(mine, INVALID_PARAMS, f"{type(error).__name__}: {words(error)}")
-
-    def _refuse(self, mine: int, code: int, message: str, data: Any = None) -> None:
-        error: Message = {"code": code, "message": message.encode("utf-8", "replace").decode()}
-        try:
-            extended = error if data is None else {**error, "data": data}
-            self._send({"jsonrpc": "2.0", "id": mine, "error": extended})
-        except (ValueError, TypeError, RecursionError, FrameTooLarge):  # the code is what matters
-            error["message"] = error["message"][:LONGEST_MESSAGE]
-            self._send({"jsonrpc": "2.0", "id": mine, "error": error})
+            _failure(None, "on_ready", error)
 
     # What goes out
 
     def _send(self, message: Message) -> None:
-        mine = get_ident() == self._thread
-        if mine and self._is_writing:
-            raise RuntimeError("a signal handler cannot write in the middle of a frame")
-        self._write_frame(encode(to_json(message), LIMIT), mine)
+        frame = encode(to_json(message), LIMIT)
+        me, outbox = get_ident(), self._outbox
+        if outbox.is_busy(me):
+            outbox.hold(frame)
+        elif me == self._thread:
+            outbox.unsent += (frame,)
+            self._owes = True
+            self._write()
+        else:
+            outbox.is_shared = True
+            outbox.unsent += (frame,)
+            outbox.write(me)
+            if outbox.unsent:
+                outbox.drain(me, None)
 
-    def _write_frame(self, frame: bytes, mine: bool) -> None:
-        """Write *frame*; in the thread that serves, it is *mine*."""
-        if self._write == CLOSED:
-            raise HostGone("this is a fork of the plugin, which does not hold the wire")
-        if mine:
-            self._is_writing = True  # before the lock is taken, and until it is given back: see `_send`
-        try:
-            if not self._writing.acquire(False):
-                self._await_turn(reads=mine and not self._is_reading)
-            try:
-                try:  # what the pipe takes without waiting, nearly always all of it
-                    written = os.write(self._write, frame) if self._never_waits else 0
-                except BlockingIOError:
-                    written = 0
-                if written < len(frame):
-                    rest = memoryview(frame)[written:]
-                    # The lock is held. Who may read takes in what the host sends meanwhile.
-                    (self._write_and_read if mine and not self._is_reading else self._write_rest)(rest)
-            except OSError:
-                self._lost = True
-                raise
-            finally:
-                self._writing.release()
-        finally:
-            if mine:
-                self._is_writing = False
+    def _write(self) -> None:
+        """Write what this thread has put into the outbox, and take in what the host sends while it does not read."""
+        outbox = self._outbox
+        outbox.write(self._thread)
+        if outbox.unsent:
+            outbox.drain(self._thread, None if self._inbox.is_reading else self._inbox)
+        self._owes = False
 
-    def _await_turn(self, *, reads: bool) -> None:
-        """Take the lock. Who holds it waits for the host to read, which may itself wait for us to read."""
-        while not self._writing.acquire(timeout=LOCK_WAIT if reads else -1):
-            self._read_if_ready()
 
-    def _write_rest(self, frame: memoryview) -> None:
-        """Write all of *frame*, waiting for the host to read."""
-        import select
+def _failure(mine: int | None, method: str, error: Exception) -> bytes | None:
+    """Return the answer that *error* is, and show it to the author unless it is what the author wants to say."""
+    if isinstance(error, HostGone | FrameTooLarge | QueueFull):
+        say(f"plughost-sdk: {method}: {words(error)}")
+    elif not isinstance(error, PluginError):
+        show_traceback()
+    if mine is None:
+        return None
+    if isinstance(error, PluginError | HostError):
+        return _refusal(mine, error.code, error.message, error.data)
+    # the contract's code for whatever goes wrong in a handler
+    return _refusal(mine, INVALID_PARAMS, f"{type(error).__name__}: {words(error)}")
 
-        outlet = select.poll()
-        outlet.register(self._write, select.POLLOUT)
-        while frame:
-            outlet.poll()
-            frame = frame[os.write(self._write, frame[:WRITE_SIZE]) :]
 
-    def _write_and_read(self, frame: memoryview) -> None:
-        """Write all of *frame*, and take in what the host sends while it does not read."""
-        import select
+def _refusal(mine: int, code: int, message: str, data: Any = None) -> bytes:
+    error: Message = {"code": code, "message": message.encode("utf-8", "replace").decode()}
+    try:
+        extended = error if data is None else {**error, "data": data}
+        return encode(to_json({"jsonrpc": "2.0", "id": mine, "error": extended}), LIMIT)
+    except (ValueError, TypeError, RecursionError, FrameTooLarge):  # the code is what matters
+        error["message"] = error["message"][:LONGEST_MESSAGE]
+        return encode(to_json({"jsonrpc": "2.0", "id": mine, "error": error}), LIMIT)
 
-        outlet, both = select.poll(), select.poll()
-        outlet.register(self._write, select.POLLOUT)
-        both.register(self._write, select.POLLOUT)
-        both.register(self._read, select.POLLIN)
-        while frame:
-            full = self._ended or self._frames.pending > QUEUE_LIMIT
-            ready = dict((outlet if full else both).poll())
-            if self._write in ready:
-                frame = frame[os.write(self._write, frame[:WRITE_SIZE]) :]
-            else:
-                self._read_some()
 
-    def _read_if_ready(self) -> None:
-        import select
+def _refuse_interrupted(_params: Any) -> NoReturn:
+    raise ValueError("a signal handler interrupted it twice")
 
-        inlet = select.poll()
-        inlet.register(self._read, select.POLLIN)
-        while not self._ended and self._frames.pending <= QUEUE_LIMIT and inlet.poll(0):
-            self._read_some()
+
+def _refuse_circle(_params: Any) -> NoReturn:
+    raise ValueError(f"over {DEEPEST} actions within one another")
+
+
+def _nothing() -> None:
+    """Stand where a handler would, behind params that are always refused."""
 
 
 def _broken(why: str) -> int:

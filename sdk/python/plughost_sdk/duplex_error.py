@@ -12,6 +12,8 @@ CAPABILITY_DENIED = -32001
 ACTION_TIMEOUT = -32002
 MANIFEST_VALIDATION = -32003
 
+_PACKAGE = __name__.rpartition(".")[0] + "."
+
 
 class _CodedError(Exception):
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -46,3 +48,13 @@ class HostGone(Exception):
 
 class QueueFull(Exception):
     """The host sent too much while a handler waited for its answer. What was sent is handled after the handler."""
+
+
+def is_of_the_sdk(error: BaseException) -> bool:
+    """Tell whether *error*, as far as it has come, was raised by the SDK itself, and not by a signal handler in it."""
+    at = error.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+            return False
+        at = at.tb_next
+    return True
