@@ -189,10 +189,8 @@ class Conversation:
 
     def _serve_queued(self, queue: list[tuple[int, Message]], at: int, entry: tuple[int, Message]) -> None:
         size, message = entry
-        if queue[at : at + 1] != [
-            entry
-        ]:  # a signal handler that came just now has served it, or one before it
-            return
+        if queue[at : at + 1] != [entry]:
+            return  # a signal handler that came just now has served it, or one before it
         outer, has_begun = self._in_hand, self._has_begun
         del queue[at]
         self._queued -= size
