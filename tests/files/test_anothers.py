@@ -303,19 +303,19 @@ def test_attributes_that_we_may_set_are_put_back(tree, left):
 
 
 @pytest.mark.parametrize("name", ["own", "README.md"])
-def test_a_mode_that_we_may_set_and_cannot_is_not_kept_silent(tree, monkeypatch, name):
-    with as_root():  # who may set that of both
+def test_times_that_we_may_set_and_cannot_are_not_kept_silent(tree, monkeypatch, name):
+    with as_root():  # who may set those of both
         snapshot = Snapshot.take(tree, place(tree))
         (tree / name).write_text("other")
-        real = os.fchmod
+        real = os.utime
 
-        def refused(fd, mode):
-            if stat.S_ISREG(os.fstat(fd).st_mode):
+        def refused(path, *given, **more):
+            if isinstance(path, int) and stat.S_ISREG(os.fstat(path).st_mode):
                 raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-            real(fd, mode)
+            real(path, *given, **more)
 
         with monkeypatch.context() as patch:
-            patch.setattr(os, "fchmod", refused)
+            patch.setattr(os, "utime", refused)
             with pytest.raises(TreeError) as caught:
                 snapshot.revert()
         assert caught.value.path == str(tree / name)
