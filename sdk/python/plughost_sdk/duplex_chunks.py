@@ -3,9 +3,9 @@
 Chunks are small, because a pipe is a queue in which no key can overtake. A host lets keys pass all chunks that wait
 on its side; what a key waits for is what the subscriber has read already, what its pipe holds, and the rest of a
 chunk. Our host has a pipe hold 16 KiB, and a chunk of the usual size fits that whole: so a key waits for two or three
-of them, which takes no longer than the slowest keys to an idle plugin do, and with 2 MiB fifty times as long. To read
-them all takes half as long again as with 2 MiB; cutting and publishing them takes longer than that, so that from
-plugin to plugin there is no difference.
+of them, which, if nobody else wants the processors, takes no longer than the slowest keys to an idle plugin do, and
+with 2 MiB fifty times as long. To read them all takes half as long again as with 2 MiB; cutting and publishing them
+takes longer than that, so that from plugin to plugin there is no difference.
 
 A chunk is an envelope: `version`, `published_ns` (which publish it belongs to), `partial`, `chunk_index`, `is_final`
 and `data`. Whoever receives chunks cannot trust that all come: a subscriber may begin in the middle, or a slow one may
