@@ -21,7 +21,11 @@ def _no_leaks(leak_check: None) -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A tree with a bit of everything."""
-    tree = tmp_path / "tree"
+    return plant(tmp_path / "tree")
+
+
+def plant(tree: Path) -> Path:
+    """Make *tree* one with a bit of everything."""
     (tree / "data/deep").mkdir(parents=True)
     (tree / "empty").mkdir()
     (tree / "README.md").write_text("read me\n")

@@ -14,6 +14,7 @@ from plughost.errors import TreeError
 from plughost.files.recovery import recover
 from plughost.files.snapshot import Snapshot
 from plughost.files.store import place
+from tests.files.conftest import plant
 from tests.files.killing import STEPS_LIMIT, finishes
 from tests.files.portrait import portrait
 
@@ -38,13 +39,7 @@ def as_root() -> Iterator[None]:
 @pytest.fixture
 def tree(ordinary):
     """A tree of somebody else's, all of which our group may write to; one file in it is our own."""
-    tree = ordinary / "tree"
-    (tree / "data/deep").mkdir(parents=True)
-    (tree / "empty").mkdir()
-    (tree / "README.md").write_text("read me\n")
-    (tree / "data/table.csv").write_text("a,b\n1,2\n")
-    (tree / "data/deep/notes.txt").write_text("notes\n")
-    (tree / "link").symlink_to("README.md")
+    tree = plant(ordinary / "tree")
     give_away(tree)
     (tree / "own").write_text("our own\n")
     with as_root():

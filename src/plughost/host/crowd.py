@@ -140,9 +140,8 @@ class Crowd:
         os.set_blocking(self._bell, False)
         os.set_blocking(self._ringer, False)
         self._poller.register(self._bell, _READ)
-        self.leader: int | None = (
-            None  # the thread that works, if any does: it has the guard but while it waits
-        )
+        # The thread that works, if any does: it has the guard, but while it waits.
+        self.leader: int | None = None
         self._polling = False
         self._followers: dict[threading.Condition, tuple[Goal, Pending]] = {}
         self._keeper: threading.Thread | None = None

@@ -45,9 +45,7 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
         self._engine = engine
         self._crowd = Crowd(engine.clock, lambda: engine.closed and not engine.links)
         self._forget = forget
-        self._crowd.want()
         with self._crowd.guard:
-            self._crowd.turn.has_come()
             self._fleet = Fleet(plan, engine, self._crowd)
             self._crowd.tick = self._fleet.tick
             self.plugins: dict[str, BlockingDuplexPlugin] = {
@@ -136,7 +134,7 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
         if self._engine.owner != getpid() or crowd.is_working_here():
             self._refuse_to_wait()
         # Ctrl-C must not come between a write and its being noted: it waits until nothing is half done.
-        if crowd.leader is not None:
+        if crowd.leader is not None:  # which `want` asks too: a call that nobody hinders is spared that one
             crowd.want()
         with Deferral(crowd.look) as deferral, crowd.guard:
             crowd.turn.has_come()
