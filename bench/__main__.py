@@ -109,7 +109,7 @@ def _progress(line: str) -> None:
 
 def _colophon(plan: rounds.Plan, run: rounds.Run, seconds: float) -> str:
     return fill(
-        f"{plan.rounds} rounds after one to warm up, each contender once per round in shuffled order "
+        f"{plan.rounds} rounds after one to warm up, each contender once per round, shuffled, the big tree last "
         f"(seed {plan.seed}), {seconds:.0f} s in all. Before a round {median(run.busy):.0%} of the machine was busy "
         f"with other things (median; {max(run.busy):.0%} at worst). quiet: the 20th percentile of rounds, the 80th "
         "for rates; ratios and verdicts are of quiet values of this run. Python's garbage collector is off in "

@@ -1,4 +1,7 @@
-"""Runs the rounds: every contender once in each, in shuffled order. What it brings back is not judged here."""
+"""Runs the rounds: every contender once in each, in shuffled order. What it brings back is not judged here.
+
+Whoever would leave the disk busy for the others has rounds of its own, when they are done.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +45,19 @@ def run(contenders: Iterable[Contender], plan: Plan, tell: Callable[[str], None]
     drivers: Drivers = {}
     order = random.Random(plan.seed)
     try:
-        for number in range(-1, plan.rounds):  # round -1 warms up: it fills caches and is thrown away
-            if number >= 0:
-                result.busy.append(machine.wait_until_quiet(plan.patience_s))
-            order.shuffle(lineup)
-            for contender in tuple(lineup):
-                if _is_in(contender, number):
+        for last in (False, True):
+            turn = [each for each in lineup if each.last == last]
+            for number in range(-1, plan.rounds):  # round -1 warms up: it fills caches and is thrown away
+                taking_part = [each for each in turn if _is_in(each, number)]
+                if not taking_part:
+                    continue
+                if number >= 0:
+                    result.busy.append(machine.wait_until_quiet(plan.patience_s))
+                order.shuffle(taking_part)
+                for contender in taking_part:
                     tell(f"round {number + 1}/{plan.rounds}: {contender.key}")
                     _measure(contender, number, plan, drivers, result.samples)
-            lineup = [each for each in lineup if each.key not in result.samples.absent]
+                turn = [each for each in turn if each.key not in result.samples.absent]
     finally:
         for driver in drivers.values():
             driver.close()
