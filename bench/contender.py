@@ -16,7 +16,9 @@ class Contender:
     environment: tuple[tuple[str, str], ...] = ()  # variables that its driver gets beside ours
     times: int = 3  # jobs per round; the round's value is their median
     rounds: int | None = None  # at most this many, for one that takes long
-    last: bool = False  # in rounds of its own when all others are done: it keeps the disk busy after it has ended
+    last: bool = (
+        False  # in rounds of its own when all others are done: it keeps the disk busy after it has ended
+    )
     fresh: bool = False  # in a new driver process each round: one that measures its own memory
     peer: str = ""  # what it needs from peers.txt; then it runs in the peers' environment
     missing: str = ""  # why it cannot run here at all

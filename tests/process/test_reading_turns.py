@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from plughost.contracts.base import Channel
+from plughost.process.appetite import LEAST_READ, TURN_S
 from plughost.process.ladder import Grace
 from plughost.process.launcher import READ_SIZE
-from plughost.process.link import LEAST_READ, TURN_S, Link
+from plughost.process.link import Link
 
 
 class Torrent:

@@ -137,3 +137,46 @@ def test_saying_more_and_more_gives_who_does_not_read_no_more_time(desk: Desk) -
         desk.clock.advance(0.1)
         desk.say()
     assert desk.link.next_deadline() == until
+
+
+def test_one_that_reads_as_fast_as_it_is_written_to_lets_others_come_first() -> None:
+    desk = Desk()
+    desk.pipe.room = 1_000_000
+    asked: list[int] = []
+    desk.link.gives_way = lambda link, written: not asked.append(written)  # type: ignore[func-returns-value]
+    desk.say(count=100)
+    before = len(desk.pipe.written)
+    desk.link.pump()
+    desk.link.on_writable()
+    assert len(desk.pipe.written) == before, "others have not come yet"
+    while desk.session.lanes:
+        desk.link.go_on()
+        assert len(desk.pipe.written) == before + asked[-1], "it goes on by one piece"
+        before = len(desk.pipe.written)
+    assert desk.pipe.written.count(b"handle_event") == 100
+    assert len(asked) > 5
+
+
+def test_who_gives_way_is_not_taken_for_one_that_does_not_read_however_late_we_are() -> None:
+    desk = Desk()
+    desk.pipe.room = 1_000_000
+    desk.link.gives_way = lambda link, written: True
+    desk.say(count=40)
+    desk.tick(10 * WRITE_S)
+    assert desk.session.fault is None
+    desk.link.go_on()
+    desk.link.go_on()  # once too often: nothing is said twice
+    assert desk.pipe.written.count(b"handle_event") == 40
+    desk.tick(10 * WRITE_S)
+    assert desk.session.fault is None
+
+
+def test_input_that_ends_while_others_come_first_ends_when_all_is_written() -> None:
+    desk = Desk()
+    desk.pipe.room = 1_000_000
+    desk.link.gives_way = lambda link, written: True
+    desk.say(count=40)
+    desk.session.shutdown(now=desk.clock())
+    for _ in range(10):
+        desk.link.go_on()
+    assert desk.pipe.written.count(b"plugin/shutdown") == 1

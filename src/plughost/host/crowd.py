@@ -21,9 +21,11 @@ from threading import get_ident
 from typing import Any, Protocol
 
 from ..errors import HostClosed
-from ..process.link import Link, Watcher
+from ..process.link import Link
+from ..process.watcher import Watcher
 from .deferral import Deferral
 from .ground import nothing_is_due
+from .pace import Pace
 from .turn import Turn
 
 FOR_EVER = float("inf")
@@ -136,6 +138,7 @@ class Crowd:
         self._looked = 0.0  # when they were looked at last
         self._now = clock()  # when the last step was done
         self._posted: deque[Callable[[], None]] = deque()
+        self._pace = Pace()
         self._bell, self._ringer = os.pipe()
         os.set_blocking(self._bell, False)
         os.set_blocking(self._ringer, False)
@@ -195,6 +198,16 @@ class Crowd:
         link.say()
         self.expect(link)
 
+    def gives_way(self, link: Link, written: int) -> bool:
+        if self._pace.is_kept(written):
+            return False
+        self._posted.append(link.go_on)
+        if self.leader is None:
+            self._leave_to_keeper()
+        else:
+            self._ring()
+        return True
+
     def wake_at(self, at: float) -> None:
         if at < self._fleet_due:
             self._fleet_due = at
@@ -240,6 +253,8 @@ class Crowd:
         finally:
             self.leader = before
             self._last_led = self._now
+            if self._posted and before is None:
+                self._leave_to_keeper()
             if before is not None:  # whom we have interrupted may poll, and not know what we have heard
                 self._polling = True
                 self._ring()
@@ -301,6 +316,11 @@ class Crowd:
             self.turn.has_come(condition)
             del self._followers[condition]
 
+    def _leave_to_keeper(self) -> None:
+        """Let the keeper do what was posted, and not stay away for a moment first."""
+        self._last_led = 0.0
+        self._keeper_may_look.notify()
+
     def _keep(self) -> None:
         with self.guard:
             while not self._ended and not self._over():
@@ -350,7 +370,7 @@ class Crowd:
                 ready[fd]()
             elif fd == self._bell:
                 self._hear_bell()
-        while self._posted:
+        for _ in range(len(self._posted)):  # what they post in turn comes after others
             self._posted.popleft()()
         self._now = now = clock()
         if not found or now - self._looked > MOMENT_S:  # a flood must not keep us from looking

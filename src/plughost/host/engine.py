@@ -24,9 +24,10 @@ from ..manifest import project
 from ..manifest.binding import Binding
 from ..process.ladder import Grace
 from ..process.launcher import Launcher, Process
-from ..process.link import Link, Watcher
+from ..process.link import Link
 from ..process.local import LocalLauncher
 from ..process.news import ProcessNews, StderrLine
+from ..process.watcher import Watcher
 from .events import Event, EventBus, Failed, Listener
 
 ABORT_S = 2.0  # for the kernel to take away what was killed when the interpreter ends

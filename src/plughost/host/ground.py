@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ..process.link import Link, Watcher
+from ..process.link import Link
+from ..process.watcher import Watcher
 
 
 class Ground(Protocol):
@@ -24,6 +25,9 @@ class Ground(Protocol):
 
         Then its deadlines are looked at again.
         """
+
+    def gives_way(self, link: Link, written: int) -> bool:
+        """Tell whether *link*, which has *written* so many bytes, lets others come first. If so, it soon goes on."""
 
     def wake_at(self, at: float) -> None:
         """Let the fleet tick at *at*, or before."""

@@ -10,11 +10,10 @@ come while a grandchild holds it.
 
 from __future__ import annotations
 
-import select
 import signal
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 from ..autopsy import ExitStatus, Survivor
 from ..contracts.base import (
@@ -29,15 +28,16 @@ from ..contracts.base import (
     Session,
     StateChanged,
 )
+from .appetite import LEAST_READ, appetite_after
+from .input_end import is_closed
 from .ladder import Grace, Ladder
 from .launcher import READ_SIZE, Process
 from .news import Exited, ProcessNews, Spawned, StderrLine, SurvivorFound
 from .stderr import StderrLog
+from .watcher import Watcher
 from .wire_log import WireLog
 
 EXIT_POLL_S = 0.02  # how often to look for an exit where the system has no descriptor for it
-TURN_S = 0.002  # for which one plugin may keep the others waiting, as far as reading less at once helps
-LEAST_READ = 4_096  # bytes: less is hardly dealt with sooner
 REST_LIMIT = 2_097_152  # bytes read after the exit: more than a pipe holds is not the dead plugin's any more
 
 
@@ -48,22 +48,13 @@ _ALL = frozenset(_HEARD)
 _STANDARD = _ALL - {Channel.CONTROL_IN}
 
 
-class Watcher(Protocol):
-    """The part of a driver that a link needs: which descriptors to look at."""
-
-    def watch(self, fd: int, on_ready: Callable[[], None]) -> None: ...
-    def watch_writable(self, fd: int, on_ready: Callable[[], None]) -> None: ...
-    def unwatch(self, fd: int) -> None: ...
-    def unwatch_writable(self, fd: int) -> None: ...
-
-
 class Link:
     """A running plugin, as a driver sees it."""
 
     __slots__ = (
-        "_appetite", "_beside", "_clock", "_ending_input", "_ladder", "_observe", "_open",
+        "_appetite", "_beside", "_clock", "_ending_input", "_gave_way", "_ladder", "_observe", "_open",
         "_peak_kib", "_pending", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
-        "_writing_beside", "exit_status", "finished", "on_change", "on_stderr", "process", "session",
+        "_writing_beside", "exit_status", "finished", "gives_way", "on_change", "on_stderr", "process", "session",
         "shortcut", "utter", "watch_memory", "wire",
     )  # fmt: skip
 
@@ -88,6 +79,8 @@ class Link:
         self.shortcut: Callable[[Any, bytes], int] | None = None
         # Is given us where something is to be said; returns whether all of it is written, or on its way.
         self.utter: Callable[[Any], bool] | None = None
+        # Is given us and how much was written; returns whether others come first: then it calls `go_on` after them.
+        self.gives_way: Callable[[Any, int], bool] | None = None
         self.wire = WireLog()
         # Whether to look at it with every frame: a short-lived child's own peak is known to no other.
         self.watch_memory = False
@@ -98,7 +91,7 @@ class Link:
         self._observe = observe
         self._stderr = StderrLog(stderr_bytes)
         self._pending = _NOTHING
-        self._writing = False
+        self._writing = self._gave_way = False
         self._ending_input = False  # stdin is closed when all is written
         self._open = _ALL if process.fileno(Channel.CONTROL_IN) >= 0 else _STANDARD
         self._beside = _NOTHING  # what is still to be written beside stdin; stdin waits for it
@@ -131,14 +124,7 @@ class Link:
             if not data or heard < len(data):
                 self._hear(Channel.STDOUT, data[heard:])
         self.pump()
-        self._mind_others(self._clock() - began)
-
-    def _mind_others(self, took: float) -> None:
-        """Read less at once of a plugin that says so much that the others wait, and more again when that is over."""
-        if took > TURN_S:
-            self._appetite = max(LEAST_READ, self._appetite // 2)
-        elif self._appetite < READ_SIZE and took < TURN_S / 4:  # twice as much would still be in time
-            self._appetite *= 2
+        self._appetite = appetite_after(self._appetite, self._clock() - began)
 
     def _on_stderr(self) -> None:
         self._read(Channel.STDERR)
@@ -200,6 +186,7 @@ class Link:
             self._flush_beside()
             self._note_beside_sent()
         self._flush()  # it may have read meanwhile
+        self._note_sent()
 
     def end(self, rung: Rung) -> None:
         """Bring the process down, beginning at *rung*, whatever the session thinks."""
@@ -385,18 +372,28 @@ class Link:
         self._pending = _NOTHING
         if self._writing:
             self._stop_writing()
-        self.session.receive_sent()
-        if self._ending_input:
-            self._end_input()
+        self._gave_way = True
+        if self.gives_way is None or not self.gives_way(self, written):
+            self._note_sent()
+
+    def go_on(self) -> None:
+        """The others have had their turn: say what is to be said next."""
+        if self._gave_way and not self.finished:
+            self._note_sent()
+            self.pump()
+
+    def _note_sent(self) -> None:
+        if self._gave_way:
+            self._gave_way = False
+            self.session.receive_sent()
+            if self._ending_input:
+                self._end_input()
 
     def look_at_input(self) -> None:
         """Find out whether the plugin has closed its input: else that is not noticed before something is written."""
-        fd, poll = self.process.fileno(_STDIN), select.poll()
-        if fd >= 0:
-            poll.register(fd, 0)  # which tells of nothing but that
-            if poll.poll(0):
-                self._lose_input()
-                self.pump()
+        if is_closed(self.process.fileno(_STDIN)):
+            self._lose_input()
+            self.pump()
 
     def _lose_input(self) -> None:
         self._stop_writing()

@@ -273,6 +273,20 @@ class Lab:
 
     # Looking
 
+    def at_each_look(self, note: Callable[[], None]) -> None:
+        """Call *note* whenever the host looks who has something to say."""
+        if self._runner is None:
+            looker, verb = self._fleet._crowd, "_poll"
+        else:
+            looker, verb = self._runner.get_loop()._selector, "select"  # type: ignore[attr-defined]
+        look = getattr(looker, verb)
+
+        def noted(*arguments: Any) -> Any:
+            note()
+            return look(*arguments)
+
+        setattr(looker, verb, noted)
+
     def status(self, name: str = "puppet") -> Any:
         return self._fleet[name].status
 

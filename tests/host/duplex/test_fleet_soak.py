@@ -81,6 +81,9 @@ class HandGround:
     def say_soon(self, link: Link) -> None:
         link.say()
 
+    def gives_way(self, link: Link, written: int) -> bool:
+        return False
+
     def wake_at(self, at: float) -> None:
         """Likewise."""
 

@@ -14,10 +14,12 @@ from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import CliDispatchResult, RenderResult
 from ...errors import HostClosed, LocalProtocolError
-from ...process.link import Link, Watcher
+from ...process.link import Link
+from ...process.watcher import Watcher
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from ..ground import nothing_is_due
+from ..pace import Pace
 from .deliveries import Snapshot
 from .fleet import Fleet
 from .handle import FleetHandle, PluginHandle
@@ -42,6 +44,7 @@ class _LoopGround:
         self._clock = clock
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
+        self._pace = Pace()
         self._to_say: set[Link] = set()  # calls that are made at the same time are written at once
 
     # The watcher that links see
@@ -81,6 +84,12 @@ class _LoopGround:
             if not link.finished:
                 link.say()
                 self._driver.expect(link)
+
+    def gives_way(self, link: Link, written: int) -> bool:
+        if self._pace.is_kept(written):
+            return False
+        self._driver.loop.call_soon(link.go_on)
+        return True
 
     def wake_at(self, at: float) -> None:
         if self._timer is None or at < self._timer_at:

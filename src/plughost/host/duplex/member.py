@@ -313,6 +313,7 @@ class Member:
         """The plugin has answered init: what waited for that is for it now."""
         self.lifecycle.init_done(self._engine.clock())
         link.shortcut, link.utter = self.shortcut.hear, self.shortcut.write_calls
+        link.gives_way = self._ground.gives_way
         self._obey(())
         for key in self._keys:
             link.conversation.tell(key, Lane.KEY)

@@ -13,7 +13,7 @@ from ...contracts.hook.session import Ask, HookSession
 from ...contracts.hook.states import State
 from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.binding import Binding
-from ...process.link import Watcher
+from ...process.watcher import Watcher
 from ..engine import Engine
 from .steps import HookLink
 

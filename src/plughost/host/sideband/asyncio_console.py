@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Self, TypeVar
 
 from ...errors import HostClosed, LocalProtocolError
-from ...process.link import Link, Watcher
+from ...process.link import Link
+from ...process.watcher import Watcher
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from .console import Console

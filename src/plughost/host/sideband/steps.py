@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import NamedTuple, Protocol, TypeVar
 
-from ...process.link import Link, Watcher
+from ...process.link import Link
+from ...process.watcher import Watcher
 
 T = TypeVar("T")
 
