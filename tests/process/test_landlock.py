@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,6 +144,36 @@ def test_whoever_interrupts_a_start_is_let_go_when_it_is_over(tmp_path: Path) ->
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert over == [True]
+
+
+@confinable
+def test_whoever_interrupts_a_start_that_has_just_begun_waits_for_its_end_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = []
+    begin = _thread.start_new_thread
+
+    def interrupted(*arguments: Any) -> None:
+        begin(*arguments)
+        raise InterruptedError("before anybody waits for it")
+
+    monkeypatch.setattr(_thread, "start_new_thread", interrupted)
+    with pytest.raises(InterruptedError, match="before anybody waits"):
+        landlock.confined((tmp_path,), lambda: over.append(True))
+    assert over == [True]
+
+
+@confinable
+def test_a_thread_that_cannot_be_started_is_not_waited_for_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(landlock, "NO_THREAD_S", 0.01)
+    monkeypatch.setattr(_thread, "start_new_thread", full)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        landlock.confined((tmp_path,), lambda: None)
 
 
 @confinable

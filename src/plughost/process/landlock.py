@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 SCOPES = 6  # the first version that can keep a process from signalling others
+NO_THREAD_S = 1.0  # to wait for a thread of which nobody can tell whether it was started
 LOWEST = 3  # the first version that also governs truncation; without that a file can still be emptied
 
 # System calls, the same numbers on every architecture, and the constants they take.
@@ -67,12 +68,12 @@ def confined(writable: Sequence[Path], start: Callable[[], T]) -> T:
 
     # By hand: `threading` wakes us once more, when the thread has begun, and on a busy machine we then wait our turn.
     running.acquire()
-    _thread.start_new_thread(run, ())
-    try:
+    try:  # from here on an interrupt finds a thread, unless there are too many already
+        _thread.start_new_thread(run, ())
         running.acquire()
-    except BaseException:  # an interrupt: the thread ends all the same, and soon
+    except BaseException as error:  # an interrupt: the thread ends all the same, and soon
         if not results and not errors:
-            running.acquire()
+            running.acquire(timeout=NO_THREAD_S if isinstance(error, RuntimeError) else -1)
         raise
     if errors:
         raise errors[0]
