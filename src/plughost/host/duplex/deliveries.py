@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .frame_room import PAYLOAD_LIMIT
 
@@ -41,15 +44,13 @@ class Snapshot:
     payload: bytes
     version: int
     publisher: str
+    cost: int = field(init=False, repr=False, compare=False)  # what it costs to keep it, in bytes
 
-    @property
-    def cost(self) -> int:
-        """Return what it costs to keep it, in bytes."""
-        return len(self.topic.encode()) + len(self.payload) + ENTRY_COST
+    def __post_init__(self) -> None:  # asked for many times a publish
+        object.__setattr__(self, "cost", len(self.topic.encode()) + len(self.payload) + ENTRY_COST)
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """What became of the publishes for one subscriber. Whatever was *queued* waits, or is counted once more here."""
 
     queued: int = 0

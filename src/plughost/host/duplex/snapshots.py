@@ -79,9 +79,10 @@ class Snapshots:
 
     def publish(self, publisher: str, topic: str, payload: bytes) -> Published | Refusal:
         """Store *payload* as the latest of *topic* and queue it for its subscribers, but not for *publisher*."""
+        if (refusal := self._bad_topic(topic)) is not None:
+            return refusal
         snapshot = Snapshot(topic, payload, self._version + 1, publisher)
-        refusal = self._bad_topic(topic) or self._too_much(snapshot)
-        if refusal is not None:
+        if (refusal := self._too_much(snapshot)) is not None:
             return refusal
         self._version = snapshot.version
         self._replace(snapshot)
