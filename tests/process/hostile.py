@@ -232,6 +232,11 @@ def main(fault: str, *rest: str) -> int:
             shake()
             write(ok(request()))
             time.sleep(FOREVER)
+        case "half-a-long-answer":
+            shake()
+            request()
+            write(b'{"type":"response","output":"' + b"x" * 20_000)
+            time.sleep(FOREVER)
         case "error-and-lingers":
             shake()
             write(ok(request(), status="error", error={"code": "mine", "message": "no"}))

@@ -18,6 +18,7 @@ Make = Callable[..., Binding]
 
 PATIENCE_S = 200  # for what comes at once
 LATE_S = 3_600  # longer than every limit
+LONG = "x" * 200_000  # thrice what a pipe holds
 
 
 class Watched:
@@ -55,11 +56,11 @@ def engine(clock: ManualClock) -> Iterator[Engine]:
     engine.abort()
 
 
-def asked(engine: Engine, watched: Watched, binding: Binding) -> ExecuteLink:
-    """Return a link whose plugin has shaken hands and was asked for an echo."""
+def asked(engine: Engine, watched: Watched, binding: Binding, text: object = 1) -> ExecuteLink:
+    """Return a link whose plugin has shaken hands and was asked for an echo of *text*."""
     link = engine.start_execute(binding, watched)
     link.start()
-    link.conversation.execute(execute.call(binding, "echo", 1, None), engine.clock())
+    link.conversation.execute(execute.call(binding, "echo", text, None), engine.clock())
     while link.conversation.manifest is None:
         watched.read_once(link.process.fileno(Channel.STDOUT))
     link.pump()
@@ -93,6 +94,53 @@ def test_an_answer_in_time_is_heard_before_the_deadline(
     assert link.conversation.answer is not None
     assert link.conversation.fault is not None
     assert link.conversation.fault.stage is Stage.TEARDOWN  # it stayed, and that is all there is to say
+
+
+def test_an_answer_that_had_to_wait_for_us_is_heard_to_its_end(
+    hostile: Make, engine: Engine, clock: ManualClock
+) -> None:
+    watched = Watched()
+    link = asked(engine, watched, hostile("well"), LONG)
+    stdout, exit_fd = link.process.fileno(Channel.STDOUT), link.process.exit_fd
+    assert exit_fd is not None
+    assert select.select([stdout], [], [], PATIENCE_S)[0]
+    clock.advance(LATE_S)
+    link.on_tick(clock())
+    while link.conversation.answer is None:
+        assert link.conversation.fault is None
+        watched.read_once(stdout)
+    assert select.select([exit_fd], [], [], PATIENCE_S)[0]
+    link.on_tick(clock())
+    assert engine.conclude(link).output == LONG
+
+
+def test_one_that_had_to_wait_for_us_and_does_not_finish_is_late(
+    hostile: Make, engine: Engine, clock: ManualClock
+) -> None:
+    watched = Watched()
+    link = asked(engine, watched, hostile("half-a-long-answer"))
+    assert select.select([link.process.fileno(Channel.STDOUT)], [], [], PATIENCE_S)[0]
+    clock.advance(LATE_S)
+    link.on_tick(clock())
+    assert link.conversation.fault is None
+    due = link.next_deadline()
+    assert due is not None
+    clock.advance(due - clock())
+    link.on_tick(clock())
+    assert link.conversation.fault is not None
+    assert link.conversation.fault.limit == "limits.timeout_s"
+
+
+def test_a_host_that_is_on_time_waits_for_no_rest(hostile: Make, engine: Engine, clock: ManualClock) -> None:
+    watched = Watched()
+    link = asked(engine, watched, hostile("half-a-long-answer"))
+    assert select.select([link.process.fileno(Channel.STDOUT)], [], [], PATIENCE_S)[0]
+    due = link.next_deadline()
+    assert due is not None
+    clock.advance(due - clock())
+    link.on_tick(clock())
+    assert link.conversation.fault is not None
+    assert link.conversation.fault.limit == "limits.timeout_s"
 
 
 def test_who_said_nothing_in_time_is_late(hostile: Make, engine: Engine, clock: ManualClock) -> None:

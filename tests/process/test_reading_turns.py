@@ -12,6 +12,7 @@ from plughost.process.appetite import LEAST_READ, TURN_S
 from plughost.process.ladder import Grace
 from plughost.process.launcher import READ_SIZE
 from plughost.process.link import Link
+from plughost.process.respite import RESPITE_S
 
 
 class Torrent:
@@ -44,12 +45,19 @@ class Costly:
         self.marks: dict[str, float] = {}
         self.cost = 0.0
         self.now = 0.0
+        self.due: float | None = None
+        self.judged = False
 
     def receive_data(self, data: bytes, channel: Channel) -> None:
         self.now += self.cost * len(data)
 
+    def receive_tick(self, now: float) -> None:
+        self.judged = self.due is not None and now >= self.due
+
+    def next_deadline(self) -> float | None:
+        return self.due
+
     def note_time(self, now: float) -> None: ...
-    def receive_tick(self, now: float) -> None: ...
     def next_event(self) -> None: ...
     def data_to_send(self) -> list[Any]:
         return []
@@ -126,3 +134,15 @@ def test_before_a_deadline_is_believed_one_piece_is_read_and_no_more() -> None:
         bench.process.asked.clear()
         bench.link.on_tick(bench.session.now)
         assert bench.process.asked == [READ_SIZE]
+
+
+def test_a_late_host_lets_a_torrent_go_on_for_a_moment_and_no_longer() -> None:
+    bench = Bench()
+    bench.session.due = bench.session.now
+    bench.session.now += 60.0
+    bench.link.on_tick(bench.session.now)
+    assert not bench.session.judged
+    bench.turns(20)  # the others have theirs in between
+    bench.session.now += RESPITE_S
+    bench.link.on_tick(bench.session.now)
+    assert bench.session.judged

@@ -33,13 +33,13 @@ from .input_end import is_closed
 from .ladder import Grace, Ladder
 from .launcher import READ_SIZE, Process
 from .news import Exited, ProcessNews, Spawned, StderrLine, SurvivorFound
+from .respite import Respite
 from .stderr import StderrLog
 from .watcher import Watcher
 from .wire_log import WireLog
 
 EXIT_POLL_S = 0.02  # how often to look for an exit where the system has no descriptor for it
 REST_LIMIT = 2_097_152  # bytes read after the exit: more than a pipe holds is not the dead plugin's any more
-
 
 _NOTHING = memoryview(b"")
 _STDIN, _STDOUT = Channel.STDIN, Channel.STDOUT  # found in a fraction of the time, several times a frame
@@ -53,7 +53,7 @@ class Link:
 
     __slots__ = (
         "_appetite", "_beside", "_clock", "_ending_input", "_gave_way", "_ladder", "_observe", "_open",
-        "_peak_kib", "_pending", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
+        "_peak_kib", "_pending", "_respite", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
         "_writing_beside", "exit_status", "finished", "gives_way", "on_change", "on_stderr", "process", "session",
         "shortcut", "utter", "watch_memory", "wire",
     )  # fmt: skip
@@ -99,6 +99,7 @@ class Link:
         self._survivors: tuple[Survivor, ...] = ()
         self._unread = 0
         self._appetite = READ_SIZE
+        self._respite = Respite()
 
     def start(self) -> None:
         """Begin to watch the process, and send what the session has to say."""
@@ -121,6 +122,7 @@ class Link:
             heard = self.shortcut(self, data)
             if heard and heard == len(data) <= LEAST_READ:  # nothing more follows, and nobody had to wait
                 return
+            self._respite.note(began, len(data))
             if not data or heard < len(data):
                 self._hear(Channel.STDOUT, data[heard:])
         self.pump()
@@ -163,7 +165,8 @@ class Link:
     def on_tick(self, now: float) -> None:
         """Time has passed. On systems without exit descriptors this is also when exits are noticed."""
         self._catch_up()
-        self.session.receive_tick(now)
+        if not self._respite.lasts(self.session.next_deadline(), now):
+            self.session.receive_tick(now)
         self.pump()
         rung = self._ladder.tick(now)
         if rung is not None:
@@ -172,10 +175,7 @@ class Link:
             self._abandon()
 
     def _catch_up(self) -> None:
-        """Hear what came and see what happened before a deadline is believed: it may be us who are late.
-
-        No more than a pipe holds: one that says so much that it has to wait does not keep the others waiting.
-        """
+        """Hear what came, no more than a pipe holds, and see what happened, before a deadline is believed."""
         self.on_exit()
         if self.finished:
             return
@@ -200,7 +200,7 @@ class Link:
     def next_deadline(self) -> float | None:
         if self.finished:
             return None
-        at, rung_at = self.session.next_deadline(), self._ladder.next_deadline()
+        at, rung_at = self._respite.moved(self.session.next_deadline()), self._ladder.next_deadline()
         if rung_at is not None and (at is None or rung_at < at):
             at = rung_at
         if self.process.exit_fd is None:
@@ -305,7 +305,9 @@ class Link:
         return len(data)
 
     def _hear(self, channel: Channel, data: bytes) -> None:
-        self.session.note_time(self._clock())  # what was said in time is heard, however late we read it
+        now = self._clock()
+        self.session.note_time(now)  # what was said in time is heard, however late we read it
+        self._respite.note(now, len(data))
         if channel is Channel.STDERR:
             if self.on_stderr is not None:
                 self._stderr.keep_data(data)
