@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from plughost.autopsy import ExitStatus
+from plughost.autopsy import CALLERS_LIMIT, ExitStatus
 from plughost.contracts.base import Channel, EndWanted, FramePassed, HandshakeDone, Rung, StateChanged
 from plughost.contracts.execute.session import TRAILING_LIMIT, ExecuteSession, Terms, prepare
 from plughost.contracts.execute.states import FINAL, INITIAL, TRANSITIONS, State
@@ -486,6 +486,14 @@ def test_the_deadlines_are_those_of_the_terms(talk):
 def test_a_call_may_bring_a_timeout_of_its_own(talk):
     session = talk(timeout_s=5).begin("echo", timeout_s=1.0).session
     assert session.next_deadline() == 1.0
+
+
+@pytest.mark.parametrize(("own", "limit"), [(None, "limits.timeout_s"), (1.0, CALLERS_LIMIT)])
+@pytest.mark.parametrize("heard", [b"", SHAKE, SHAKE + OK], ids=["nothing", "handshake", "answer"])
+def test_a_call_that_takes_too_long_names_the_limit_that_was_set_for_it(talk, own, limit, heard):
+    conversation = talk(timeout_s=1.0, teardown_s=9.0).begin("echo", timeout_s=own).hear(heard).tick(1.0)
+    assert conversation.session.fault.code is TIMEOUT
+    assert conversation.session.fault.limit == limit
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plughost.autopsy import ExitStatus
+from plughost.autopsy import CALLERS_LIMIT, ExitStatus
 from plughost.contracts.base import Channel, EndWanted, FramePassed, HandshakeDone, Rung, StateChanged
 from plughost.contracts.hook.messages import Phase
 from plughost.contracts.hook.session import prepare
@@ -331,6 +331,20 @@ def test_each_hook_has_its_time_from_its_request_on(phase, own, talk):
         assert conversation.session.next_deadline() is None
     conversation.ask(phase, now=1000.0, timeout_s=own).tick(1000.0 + allowed)
     assert conversation.outcome == (TIMEOUT, Stage.EXECUTE)
+    assert conversation.session.fault.limit == (CALLERS_LIMIT if own else "limits.timeout_s")
+
+
+@pytest.mark.parametrize(("own", "limit"), [(None, "limits.timeout_s"), (30.0, CALLERS_LIMIT)])
+def test_half_a_result_names_the_limit_that_was_set_for_it(own, limit, talk):
+    conversation = talk(timeout_s=30.0).shake().ask("plan", timeout_s=own)
+    conversation.hear(frame(RESULTS[Phase.PLAN])[:3]).tick(30.0)
+    assert conversation.outcome == (TIMEOUT, Stage.EXECUTE)
+    assert conversation.session.fault.limit == limit
+
+
+def test_the_time_of_one_call_is_not_that_of_the_next(talk):
+    conversation = talk(timeout_s=30.0, phases=(Phase.PLAN,)).shake().ask("plan", timeout_s=1.0)
+    conversation.hear(frame(RESULTS[Phase.PLAN])).ask("plan").tick(30.0)
     assert conversation.session.fault.limit == "limits.timeout_s"
 
 

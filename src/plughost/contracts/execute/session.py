@@ -15,7 +15,7 @@ from typing import Any, assert_never
 from plughost_sdk.frames import lines
 from plughost_sdk.frames.errors import FrameError
 
-from ...autopsy import ExitStatus
+from ...autopsy import CALLERS_LIMIT, ExitStatus
 from ...capabilities import allow_list
 from ...errors import LocalProtocolError, RemoteProtocolError
 from ...failures import FailureCode, Stage
@@ -93,6 +93,7 @@ class ExecuteSession(Conversation[State, Said]):
         "_call",
         "_handshake_until",
         "_invocation_until",
+        "_limit",
         "_lines",
         "_sending_request",
         "_teardown_until",
@@ -118,6 +119,7 @@ class ExecuteSession(Conversation[State, Said]):
         self._handshake_until: float | None = None
         self._teardown_until: float | None = None
         self._invocation_until: float | None = None
+        self._limit = "limits.timeout_s"  # what sets the time for the call
 
     # What the host does
 
@@ -141,6 +143,8 @@ class ExecuteSession(Conversation[State, Said]):
             raise LocalProtocolError(f"a process serves one call; this one is {self.state.value}")
         self.note_time(now)
         self._call = call
+        if timeout_s is not None:  # to raise the binding's would not help this caller
+            self._limit = CALLERS_LIMIT
         self._invocation_until = now + (self._terms.timeout_s if timeout_s is None else timeout_s)
         self.marks["called"] = now
         if self.state is State.READY:
@@ -206,7 +210,7 @@ class ExecuteSession(Conversation[State, Said]):
             return
         if overdue == self._invocation_until:
             what = "did not exit" if self.state is State.ANSWERED else "did not answer"
-            self._fail(FailureCode.TIMEOUT, f"it {what} within the time for a call", "limits.timeout_s")
+            self._fail(FailureCode.TIMEOUT, f"it {what} within the time for a call", self._limit)
         elif overdue == self._handshake_until:
             self._fail(FailureCode.TIMEOUT, "it did not shake hands in time", "limits.handshake_s")
         else:

@@ -17,7 +17,7 @@ from plughost_sdk import hook_messages as wire
 from plughost_sdk.frames import length_prefix
 from plughost_sdk.frames.errors import FrameError, FrameTooLarge, TruncatedFrame
 
-from ...autopsy import ExitStatus
+from ...autopsy import CALLERS_LIMIT, ExitStatus
 from ...capabilities import allow_list
 from ...errors import LocalProtocolError, RemoteProtocolError
 from ...failures import FailureCode, Stage
@@ -88,6 +88,7 @@ class HookSession(Conversation[State, Said]):
         "_frames",
         "_head",
         "_hello",
+        "_limit",
         "_sending",
         "_terms",
         "_until",
@@ -111,6 +112,7 @@ class HookSession(Conversation[State, Said]):
         self._frames = length_prefix.LengthPrefixDecoder(terms.frame_bytes)
         self._asked: Phase | None = None
         self._until: float | None = None
+        self._limit = ""  # what sets the time for the request
         self._sending = False
         self._head = b""
 
@@ -146,6 +148,7 @@ class HookSession(Conversation[State, Said]):
         self._advance(Speaker.HOST, Said.REQUEST)
         self._asked = ask.phase
         self._until = now + (self._terms.timeout_s if timeout_s is None else timeout_s)
+        self._limit = "limits.timeout_s" if timeout_s is None else CALLERS_LIMIT
         self._sending, self.delivered = True, False
         self.marks["asked"] = now
         self._send(ask.frame)
@@ -205,13 +208,10 @@ class HookSession(Conversation[State, Said]):
             self._fail(FailureCode.TIMEOUT, "it did not shake hands in time", "limits.handshake_s")
         elif self._frames.pending:
             got = self._frames.pending
-            self._fail(
-                FailureCode.TIMEOUT,
-                f"{got} bytes of its {self._asked} result came, and the rest did not in time",
-                "limits.timeout_s",
-            )
+            late = f"{got} bytes of its {self._asked} result came, and the rest did not in time"
+            self._fail(FailureCode.TIMEOUT, late, self._limit)
         else:
-            self._fail(FailureCode.TIMEOUT, f"it did not answer {self._asked} in time", "limits.timeout_s")
+            self._fail(FailureCode.TIMEOUT, f"it did not answer {self._asked} in time", self._limit)
 
     def receive_broken_pipe(self) -> None:
         if self.state in _ALIVE:
