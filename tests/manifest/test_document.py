@@ -3,10 +3,10 @@
 from typing import Annotated
 
 import pytest
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from plughost.errors import ManifestError
-from plughost.manifest.document import SIZE_LIMIT, parse, read
+from plughost.manifest.document import SIZE_LIMIT, hold, parse, read
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -137,3 +137,40 @@ def test_a_file_is_read_up_to_the_limit_to_the_byte(tmp_path, over):
             read(file, Document)
     else:
         assert read(file, Document).inner.count == 1
+
+
+class Part(Struct):
+    seconds: Annotated[float, Meta(gt=0)] = 2.5
+    words: tuple[str, ...] = field(name="pass", default=())
+
+
+@pytest.mark.parametrize(
+    ("part", "key"),
+    [
+        (Part(seconds=0), "part.seconds"),
+        (Part(seconds="1"), "part.seconds"),
+        (Part(seconds=object()), "part"),
+        (Part(words="a"), "part.words"),
+        (Part(words=("a", 1)), "part.words[1]"),
+        ({"seconds": 1.0}, "part"),
+        (None, "part"),
+    ],
+)
+def test_a_table_that_was_made_in_code_is_held_to_the_same_rules_and_named_as_it_is_there(part, key):
+    with pytest.raises(ManifestError) as caught:
+        hold(part, Part, "(given in code)", "part")
+    assert (caught.value.source, caught.value.key) == ("(given in code)", key)
+    assert caught.value.problem
+
+
+def test_the_remedy_for_a_table_says_what_is_expected_there():
+    with pytest.raises(ManifestError) as caught:
+        hold({"seconds": 1.0}, Part, "(given in code)", "part")
+    assert "Part" in caught.value.remedy
+    with pytest.raises(ManifestError) as caught:
+        hold(Part(seconds=0), Part, "(given in code)", "part")
+    assert "2.5" in caught.value.remedy
+
+
+def test_a_table_that_will_do_is_let_be():
+    hold(Part(seconds=3, words=("a",)), Part, "(given in code)", "part")

@@ -113,6 +113,8 @@ def test_what_the_table_does_not_know_is_refused() -> None:
         {"hook": HookOptions(phases=("paint",))},  # type: ignore[arg-type]
         {"limits": HookLimits(frame_bytes=10_485_761)},
         {"limits": HookLimits(timeout_s=0)},
+        {"limits": {"timeout_s": 1}},
+        {"environment": None},
         {"allow": ("a:b", "a:b")},
         {"allow": (" a:b",)},
         {"name": " x"},

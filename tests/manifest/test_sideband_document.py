@@ -71,7 +71,7 @@ def test_the_code_for_its_check_is_kept_as_it_is() -> None:
 def test_a_binding_made_in_code_is_held_to_the_same_rules() -> None:
     with pytest.raises(ManifestError) as raised:
         binding.replace(parse(), check=Snippets(echo=5))  # type: ignore[arg-type]
-    assert raised.value.key == "check"
+    assert raised.value.key == "check.echo"
 
 
 @pytest.mark.parametrize("head", ["", "plugin = 5\n", "[plugin]\ncontract = 5\n", "plugin"])

@@ -273,18 +273,15 @@ def check(binding: Binding, *, named: bool = True) -> None:
 
 def _check_types(binding: Binding, wrong: Callable[[str, str, str], ManifestError]) -> None:
     """Hold a binding that was made in code to the same rules as one from a file."""
-    tables = {
-        "limits": binding.limits,
-        "environment": binding.environment,
-        "execute": binding.execute,
-        "hook": binding.hook,
-        "check": binding.check,
+    tables: dict[str, tuple[Struct, type[Struct]]] = {
+        "limits": (binding.limits, Limits),
+        "environment": (binding.environment, Environment),
+        "execute": (binding.execute, ExecuteOptions),
+        "hook": (binding.hook, HookOptions),
+        "check": (binding.check, Snippets),
     }
-    for table, part in tables.items():
-        try:
-            msgspec.convert(msgspec.to_builtins(part), type(part))
-        except (msgspec.ValidationError, TypeError, ValueError) as error:
-            raise wrong(table, str(error), "Give it what is expected") from error
+    for table, (part, kind) in tables.items():
+        document.hold(part, kind, binding.source, table)
     problem = _flaw_of_phases(binding.hook.phases)
     if problem is not None:
         raise wrong("hook.phases", problem, 'Use for example phases = ["plan", "generate"]')

@@ -41,6 +41,32 @@ def parse(text: str, source: str, type: type[T]) -> T:
         raise ManifestError(source, key, problem, _remedy(problem, key, type)) from error
 
 
+def hold(part: object, kind: type[msgspec.Struct], source: str, key: str) -> None:
+    """Hold *part*, a table that was made in code, to the rules of one in a file. Raises ManifestError.
+
+    It is a *kind* or made of one, and what is wrong in it is named as it is there: a file may call it otherwise.
+    """
+    if not isinstance(part, kind):
+        problem = f"it is of type {type(part).__name__}"
+        raise ManifestError(source, key, problem, f"Give it {_noun(kind)}")
+    try:
+        msgspec.convert(msgspec.to_builtins(part), type(part))
+    except msgspec.ValidationError as error:
+        place, problem = _place(str(error))
+        field = _field_at(type(part), place)
+        if field is not None:
+            place = place.replace(field.encode_name, field.name, 1)
+        raise ManifestError(source, f"{key}.{place}".rstrip("."), problem, _change(field)) from error
+    except (TypeError, ValueError) as error:  # of something that no file can hold
+        raise ManifestError(source, key, str(error), f"Give it {_noun(kind)} of plain values") from error
+
+
+def _noun(kind: type) -> str:
+    """Return the name of *kind* with its article, if it is one thing."""
+    name = kind.__name__
+    return name if name.endswith("s") else f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _INDEX = re.compile(r"\[[^]]*\]")  # of an item: its list has the key
 

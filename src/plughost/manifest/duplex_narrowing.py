@@ -15,7 +15,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from ..capabilities.grants import Capability, Grant, covers_path, covers_topic
@@ -92,11 +91,8 @@ def _check(narrowing: Narrowing) -> None:
         raise wrong("command", "its program is empty", 'Give a list such as ["python", "plugin.py"]')
     if any("\0" in word for word in narrowing.command):
         raise wrong("command", "holds a NUL character", "Take it out")
-    for table, part in {"limits": narrowing.limits, "environment": narrowing.environment}.items():
-        try:  # made in code, it is held to the same rules as one from a file
-            msgspec.convert(msgspec.to_builtins(part), type(part))
-        except (msgspec.ValidationError, TypeError, ValueError) as error:
-            raise wrong(table, str(error), "Give it what is expected") from error
+    document.hold(narrowing.limits, DuplexLimits, narrowing.source, "limits")
+    document.hold(narrowing.environment, Environment, narrowing.source, "environment")
     for variable, value in narrowing.environment.set.items():
         if not variable or "=" in variable or "\0" in variable + value:
             raise wrong("environment.set", f"{quote(variable)} is not a variable", 'Use NAME = "value"')

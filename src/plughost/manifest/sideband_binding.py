@@ -18,7 +18,7 @@ import msgspec
 import plughost_sdk
 
 from ..errors import ManifestError
-from . import project
+from . import document, project
 from .binding import FILE_NAME, IN_CODE, USUAL_ENVIRONMENT, Binding, Environment, Limits
 from .sideband_limits import SidebandLimits
 
@@ -223,11 +223,8 @@ def _checked(binding: Binding) -> Binding:
         raise ManifestError(
             binding.source, "plugin.command", "empty, or with a NUL character", "Give a command"
         )
-    for table, part in (("limits", binding.limits), ("environment", binding.environment)):
-        try:
-            msgspec.convert(msgspec.to_builtins(part), type(part))
-        except (msgspec.ValidationError, TypeError, ValueError) as error:
-            raise ManifestError(binding.source, table, str(error), "Give it what is expected") from error
+    document.hold(binding.limits, Limits, binding.source, "limits")
+    document.hold(binding.environment, Environment, binding.source, "environment")
     checked: Binding = msgspec.structs.replace(binding, limits=limits_of(binding))
     return checked
 

@@ -258,6 +258,8 @@ def test_a_command_that_is_none_is_refused(command: list[str]) -> None:
         ({"limits": {"timeout_s": 1}}, "limits"),
         ({"environment": 5}, "environment"),
         ({"environment": {"A": "b"}}, "environment"),
+        ({"limits": SidebandLimits(timeout_s=0)}, "limits.timeout_s"),
+        ({"environment": Environment(inherit=cast(Any, "PATH"))}, "environment.inherit"),
         ({"cwd": 5}, "cwd"),
         ({"name": 5}, "name"),
         ({"name": ["a"]}, "name"),
