@@ -14,7 +14,7 @@ from plughost_sdk import duplex
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
 from plughost.contracts.duplex.messages import NetworkFetchResult
 from plughost.contracts.duplex.screen import Cell, Coord, WireBuffer
-from plughost.errors import ManifestError, RemoteError
+from plughost.errors import LocalProtocolError, ManifestError, RemoteError
 from plughost.host.duplex.frame_room import PAYLOAD_LIMIT
 from plughost.testkit import DuplexHarness, key_event, screen_text
 
@@ -245,6 +245,35 @@ def test_what_is_no_screen_is_no_answer(plugin: duplex.Plugin) -> None:
         with pytest.raises(AssertionError, match="plugin/render"):
             harness.render()
         harness.settle()
+
+
+@pytest.mark.parametrize(
+    ("key", "screen"),
+    [
+        (KeyEvent(KeyCode("char", ch="ab")), "main"),
+        (KeyEvent(KeyCode("char", ch="")), "main"),
+        (KeyEvent(KeyCode("f", n=256)), "main"),
+        (KeyEvent(KeyCode("hyper")), "main"),  # type: ignore[arg-type]
+        (KeyEvent(KeyCode("enter"), mods=256), "main"),
+        (KeyEvent(KeyCode("enter"), mods=object()), "main"),  # type: ignore[arg-type]
+        (KeyEvent(KeyCode("enter"), kind="hold"), "main"),  # type: ignore[arg-type]
+        (KeyCode("enter"), "main"),
+        (None, "main"),
+        ("q", 5),
+    ],
+    ids=["two", "none", "f256", "unknown", "held", "held-what", "done", "a-code", "nothing", "screen"],
+)
+def test_a_key_that_no_host_would_send_is_refused_as_a_host_does(
+    plugin: duplex.Plugin, key: Any, screen: Any
+) -> None:
+    seen: list[str] = []
+    plugin.on_key(lambda screen, key: seen.append(str(key)))
+    with DuplexHarness(plugin) as harness:
+        with pytest.raises(LocalProtocolError):
+            harness.key(key, screen=screen)
+        harness.key("q")  # it harms nothing
+        harness.settle()
+    assert seen == ["q"]
 
 
 def test_keys_and_events_are_handled_in_the_order_of_the_test(plugin: duplex.Plugin) -> None:

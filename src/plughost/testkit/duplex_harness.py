@@ -22,6 +22,7 @@ from msgspec import Raw
 
 from ..capabilities.gates import Refusal
 from ..capabilities.grants import Capability, Grant
+from ..contracts.duplex import host as contract
 from ..contracts.duplex import messages
 from ..contracts.duplex.keys import KeyEvent
 from ..contracts.duplex.lanes import Lane
@@ -31,7 +32,6 @@ from ..contracts.duplex.messages import (
     CliDispatchParams,
     CliDispatchResult,
     HandleEventParams,
-    HandleKeyParams,
     LogParams,
     RenderParams,
     RenderResult,
@@ -122,11 +122,14 @@ class DuplexHarness:
         return self._decoded(RenderResult, "plugin/render", self._rendered(width, height))
 
     def key(self, key: str | KeyEvent, *, screen: str | None = None) -> None:
-        """Press a key: a name such as `q`, `esc`, `f7`, `ctrl+c`, or an event. The first screen is the default."""
+        """Press a key: a name such as `q`, `esc`, `f7`, `ctrl+c`, or an event. The first screen is the default.
+
+        Raises ValueError for a name of none, and LocalProtocolError, as a host does, for an event that is no key.
+        """
         event = key_event(key) if isinstance(key, str) else key
         screens = (*self.manifest.provides.screens, self.manifest.name)
         name = screens[0] if screen is None else screen
-        params = HandleKeyParams(name, event, self._generation)
+        params = contract.key(name, event, self._generation)
         self._generation += 1
         self._driver.tell("plugin/handle_key", params, Lane.KEY)
 
