@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from plughost.manifest import duplex_narrowing
 from plughost.manifest.duplex_manifest import Capabilities
 from plughost.manifest.duplex_narrowing import Narrowing
 from plughost.manifest.duplex_registry import discover
@@ -229,6 +230,24 @@ def test_a_narrowing_given_in_code_takes_the_place_of_the_file(tmp_path, put):
     registry = discover(tmp_path / "root", narrowings={"a": Narrowing(capabilities={"network": False})})
     assert registry.find("a").capabilities == Capabilities(event_bus=True)
     assert registry.find("b").capabilities.granted() == ("event_bus", "network")
+
+
+def test_a_narrowing_given_in_code_is_blamed_by_the_name_under_which_it_was_given(tmp_path, put):
+    for name in ("wide", "missing"):
+        (put(f"root/{name}", program=name == "wide") / "narrow.toml").write_text("command = ['x']\n")
+    said = {"wide": Narrowing(capabilities={"network": True}), "missing": Narrowing()}
+    registry = discover(tmp_path / "root", narrowings=said)
+    errors = {rejection.name: rejection.error for rejection in registry.rejected}
+    assert (errors["wide"].source, errors["wide"].key) == ("narrowings['wide']", "capabilities.network")
+    assert "narrowings['missing']" in errors["missing"].remedy  # the file is not read
+    assert "narrow.toml" not in errors["missing"].remedy
+
+
+def test_a_narrowing_that_was_read_from_a_file_elsewhere_keeps_its_name(tmp_path, put):
+    put("root/a")
+    said = duplex_narrowing.parse("[capabilities]\nnetwork = true\n", "elsewhere.toml")
+    (rejected,) = discover(tmp_path / "root", narrowings={"a": said}).rejected
+    assert rejected.error.source == "elsewhere.toml"
 
 
 @pytest.mark.requirement("duplex:manifest:narrowed")

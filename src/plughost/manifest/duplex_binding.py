@@ -8,7 +8,7 @@ from . import duplex_narrowing
 from .binding import Binding, Environment
 from .duplex_limits import DuplexLimits
 from .duplex_manifest import Capabilities, DuplexManifest
-from .duplex_narrowing import Narrowing
+from .duplex_narrowing import FILE_NAME, Narrowing
 
 CONTRACT = "duplex"
 
@@ -22,6 +22,7 @@ class DuplexBinding:
     command: tuple[str, ...]
     limits: DuplexLimits
     environment: Environment
+    narrowed_in: str = ""  # where the host has said, or could say, what of this is otherwise than usual
 
     @property
     def name(self) -> str:
@@ -63,6 +64,7 @@ def bind(manifest: DuplexManifest, narrowing: Narrowing | None = None) -> Duplex
         command=said.command or program(manifest),
         limits=said.limits,
         environment=said.environment,
+        narrowed_in=str(manifest.directory / FILE_NAME) if narrowing is None else narrowing.source,
     )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from ..errors import ManifestError
 from ..messages.quoting import one_line, quote
 from . import duplex_binding, duplex_manifest, duplex_narrowing
@@ -127,15 +129,23 @@ def _load(child: Path, place: str, narrowings: Mapping[str, Narrowing]) -> Duple
     for path in (child, child / FILE_NAME):
         _check_link(path, place)
     manifest = duplex_manifest.read(child)
-    narrowing = narrowings.get(manifest.name)
+    narrowing = _given(narrowings, manifest.name)
     file = child / duplex_narrowing.FILE_NAME
     if narrowing is None and os.path.lexists(file):
         _check_link(file, place)
         narrowing = duplex_narrowing.read(file)
     binding = duplex_binding.bind(manifest, narrowing)
     if binding.command == duplex_binding.program(manifest):
-        _check_program(child / manifest.name)
+        _check_program(child / manifest.name, binding.narrowed_in)
     return binding
+
+
+def _given(narrowings: Mapping[str, Narrowing], name: str) -> Narrowing | None:
+    """Return the narrowing of *name*. If it is wrong, whoever gave it is told which of them it was."""
+    found = narrowings.get(name)
+    if found is None or found.source != duplex_narrowing.IN_CODE:
+        return found
+    return msgspec.structs.replace(found, source=f"narrowings[{name!r}]")
 
 
 def _check_link(path: Path, place: str) -> None:
@@ -148,8 +158,8 @@ def _check_link(path: Path, place: str) -> None:
         raise ManifestError(str(path), "", f"a link that leads out of the root, to {quote(real)}", remedy)
 
 
-def _check_program(path: Path) -> None:
-    remedy = f"Build it, or name another command in {duplex_narrowing.FILE_NAME}"
+def _check_program(path: Path, narrowed_in: str) -> None:
+    remedy = f"Build it, or name another command in {narrowed_in}"
     if not os.path.isfile(path):
         raise ManifestError(str(path), "", "the plugin's program is not here", remedy)
     if not os.access(path, os.X_OK):

@@ -12,6 +12,7 @@ import pytest
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
 from plughost.failures import FailureCode, PluginFailure, Stage
 from plughost.manifest import duplex_binding, duplex_manifest
+from plughost.manifest.duplex_limits import DuplexLimits
 from plughost.manifest.duplex_narrowing import Narrowing
 from plughost.supervision.states import State
 from tests.host.duplex.fleet_lab import EVERY, PUPPET, QUICK, Lab, b64, gone
@@ -156,6 +157,16 @@ def test_what_makes_the_first_message_too_long_is_what_is_blamed(
     both.plugin("one", frame_bytes=frame_bytes)
     (rejected,) = both.fleet(config={"one": config} if config else {}).rejected
     assert (Path(rejected.error.source).name, rejected.error.key) == (file, key)
+
+
+def test_a_narrowing_that_was_given_in_code_is_blamed_and_no_file(both: Lab) -> None:
+    both.plugin("one")
+    said = Narrowing(command=(sys.executable,), limits=DuplexLimits(frame_bytes=10))
+    (rejected,) = both.fleet(narrowings={"one": said}).rejected
+    assert (rejected.error.source, rejected.error.key) == ("narrowings['one']", "limits.frame_bytes")
+    bound = duplex_binding.bind(duplex_manifest.read(both.root / "one"), said)
+    (rejected,) = both.fleet(bound).rejected
+    assert (rejected.error.source, rejected.error.key) == ("(given in code)", "limits.frame_bytes")
 
 
 def test_a_limit_that_the_first_message_just_fits_is_enough(both: Lab) -> None:

@@ -15,7 +15,6 @@ from msgspec import Raw, Struct, ValidationError
 from ...autopsy import CALLERS_LIMIT as CALLERS_LIMIT
 from ...errors import LocalProtocolError, ManifestError, RemoteError, RemoteProtocolError
 from ...failures import FailureCode, PluginFailure, Stage
-from ...manifest import duplex_narrowing
 from ...manifest.binding import Binding
 from ...manifest.duplex_binding import DuplexBinding
 from ...messages import jsonrpc, strict_json
@@ -104,8 +103,9 @@ def check_config(binding: DuplexBinding, config: Mapping[str, Any] | None) -> No
     least = _init_bytes(binding, None)
     if least > limit:  # whatever the settings are
         problem = f"{limit} bytes are too few for plugin/init, which has {least}"
-        narrow = str(manifest.directory / duplex_narrowing.FILE_NAME)
-        raise ManifestError(narrow, "limits.frame_bytes", problem, f"Raise it to {least} at least")
+        raise ManifestError(
+            binding.narrowed_in, "limits.frame_bytes", problem, f"Raise it to {least} at least"
+        )
     problem = f"with them plugin/init has {size} bytes, over the limit of {limit}"
     raise ManifestError(str(manifest.file), "config", problem, "Change the settings")
 
