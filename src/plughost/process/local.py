@@ -34,6 +34,10 @@ WIDE_PIPE = 1_048_576  # bytes; asked for when a frame does not fit the usual 64
 # Bytes, of the contract whose keys are urgent: what is in a pipe cannot be overtaken, and takes a millisecond to be
 # dealt with if it is 64 KiB and as many were read before.
 NARROW_PIPE = 16_384
+# Bytes, of the same, for a frame that is larger: what plugins read at once. So it is empty whenever one has read, and
+# can be narrowed, while one of 1 MiB stays full as long as there is anything to say: then keys took 77 ms and not 3,
+# behind chunks of a millisecond each. Large frames take a tenth longer for it.
+LESS_NARROW_PIPE = 65_536
 DUPLEX = "duplex"
 SIDEBAND = "sideband"  # the contract that has two pipes more
 # What the plugin reads, and what it writes.
@@ -52,6 +56,8 @@ class LocalProcess:
 
     __slots__ = (
         "_fds",
+        "_has_keys",
+        "_is_widened",
         "_keep_survivors",
         "_launcher",
         "_run",
@@ -70,6 +76,7 @@ class LocalProcess:
         launcher: LocalLauncher,
         *,
         keep_survivors: bool,
+        has_keys: bool,
     ) -> None:
         self.pid = pid
         self.command = words
@@ -78,6 +85,10 @@ class LocalProcess:
         self._run = run
         self._launcher = launcher
         self._keep_survivors = keep_survivors
+        self._has_keys = has_keys
+        self._is_widened = False  # and is to be narrowed again
+        if has_keys:
+            self._resize(Channel.STDIN, NARROW_PIPE)
 
     def fileno(self, channel: Channel) -> int:
         return self._fds.get(channel, -1)
@@ -92,7 +103,9 @@ class LocalProcess:
 
     def write(self, data: bytes | memoryview, channel: Channel = Channel.STDIN) -> int:
         if len(data) > READ_SIZE:
-            self.resize(channel, WIDE_PIPE)
+            self._widen(channel)
+        elif self._is_widened:
+            self._is_widened = not self._resize(channel, NARROW_PIPE)
         try:
             return os.write(self._fds[channel], data)
         except BlockingIOError:
@@ -169,12 +182,21 @@ class LocalProcess:
             os.close(self.exit_fd)
             self.exit_fd = None
 
-    def resize(self, channel: Channel, size: int) -> None:
-        """Have the pipe of *channel* hold *size* bytes, where the system can."""
+    def _widen(self, channel: Channel) -> None:
+        if not self._has_keys:
+            self._resize(channel, WIDE_PIPE)
+        elif not self._is_widened:
+            self._is_widened = self._resize(channel, LESS_NARROW_PIPE)
+
+    def _resize(self, channel: Channel, size: int) -> bool:
+        """Have the pipe of *channel* hold *size* bytes, where the system can. Returns whether it does."""
         if hasattr(fcntl, "F_SETPIPE_SZ"):
-            # Not allowed beyond the user's share: it only takes longer then. Or it is closed: whoever writes will see.
+            # Not allowed beyond the user's share: it only takes longer then. Not done while it holds more than that.
+            # Or it is closed: whoever writes will see.
             with suppress(OSError, KeyError):
                 fcntl.fcntl(self._fds[channel], fcntl.F_SETPIPE_SZ, size)
+                return True
+        return False
 
 
 class LocalLauncher:
@@ -227,7 +249,7 @@ class LocalLauncher:
         self._alive.add(pid)
         self._guard.tell_started(pid)
         limits.forbid_core_dumps(pid)
-        process = LocalProcess(
+        return LocalProcess(
             pid,
             program.words,
             fds,
@@ -235,10 +257,8 @@ class LocalLauncher:
             run,
             self,
             keep_survivors=binding.survivors == "allow",
+            has_keys=binding.contract == DUPLEX,
         )
-        if binding.contract == DUPLEX:
-            process.resize(Channel.STDIN, NARROW_PIPE)
-        return process
 
     def diagnose(self, binding: Binding, error: Exception) -> str:
         if not isinstance(error, OSError):

@@ -77,9 +77,12 @@ def test_what_is_published_to_one_that_reads_fast_keeps_nobody_from_being_heard(
     assert max(map(sum, turns)) < 3 * TURN_BYTES
 
 
-@pytest.mark.skipif(
+SIZED = pytest.mark.skipif(
     not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux lets a host say how much a pipe holds"
 )
+
+
+@SIZED
 @pytest.mark.requirement("duplex:lane:keys-first")
 def test_a_key_waits_for_no_more_than_two_chunks_of_the_sdks_size(both: Lab) -> None:
     both.plugin(caps=BUS, hears=("t" * 200,), write_s=60.0)
@@ -93,6 +96,40 @@ def test_a_key_waits_for_no_more_than_two_chunks_of_the_sdks_size(both: Lab) -> 
     both.heard(50)
     order = [each["method"] for each in both.call("told")["told"]]
     assert order.index("plugin/handle_key") <= 2  # one fills the pipe, and one may be written in part
+
+
+@SIZED
+@pytest.mark.requirement("duplex:lane:keys-first")
+def test_a_large_frame_that_was_read_leaves_no_more_ahead_of_a_key_than_before(both: Lab) -> None:
+    both.plugin(caps=BUS, hears=("t",), write_s=60.0)
+    fleet = both.fleet()
+    pipe = both.pipe("reading")
+    both.run(fleet.publish, "t", LARGE)
+    both.heard(1)
+    both.call("block", {"pipe": str(pipe)})
+    for number in range(50):
+        both.run(fleet.publish, "t", b"%d " % number + bytes(CHUNK_BYTES - 3))
+    assert both.run(fleet["puppet"].key, "main", key("a"))
+    both.meet(pipe)
+    both.heard(51)
+    order = [each["method"] for each in both.call("told")["told"]]
+    assert order.index("plugin/handle_key") <= 1 + 2
+
+
+@SIZED
+@pytest.mark.requirement("duplex:lane:keys-first")
+def test_a_large_frame_that_is_being_read_lets_no_chunks_follow_it_before_a_key(both: Lab) -> None:
+    both.plugin(caps=BUS, hears=("t",), write_s=60.0)
+    fleet = both.fleet()
+    pipe = both.pipe("reading")
+    both.call("block", {"pipe": str(pipe)})
+    for payload in (bytes(CHUNK_BYTES), LARGE, *[bytes(CHUNK_BYTES)] * 50):
+        both.run(fleet.publish, "t", payload)
+    assert both.run(fleet["puppet"].key, "main", key("a"))
+    both.meet(pipe)
+    both.heard(52)
+    order = [each["method"] for each in both.call("told")["told"]]
+    assert order.index("plugin/handle_key") <= 2  # the chunk that was written, and the large one
 
 
 @pytest.mark.requirement("duplex:lane:keys-first")
