@@ -1,9 +1,10 @@
 """A tree after a plugin, and what was saved of it before -> the tree as it was. Collects what cannot be put back.
 
-Theory of operation. First the root itself, then what was only renamed goes back under its old name. Then everything
-that was not there before is removed, or displaced; missing directories are made; whatever else differs is mended;
-and last, deepest first, the directories get their modes and times, which all of that has moved. A final look
-at the tree tells whether it is as it was. A kill at any point leaves a tree that the same steps put right.
+Theory of operation. First the root itself, then directories of somebody else's go back to their own places, and
+what was only renamed under its old name. Then everything that was not there before is removed, or displaced; missing
+directories are made; whatever else differs is mended; and last, deepest first, the directories get their modes and
+times, which all of that has moved. A final look at the tree tells whether it is as it was. A kill at any point
+leaves a tree that the same steps put right.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import suppress
 from itertools import islice
 
 from .attributes import is_anothers
-from .changes import Change, ChangeKind
+from .changes import Change, ChangeKind, compare
 from .concessions import Concessions
 from .contents import Contents
 from .directories import NEW_MODE, ROOT, Directories, join, name_of, parent_of
@@ -25,6 +26,7 @@ from .mending import Mender, temporary_prefix
 from .objects import Objects
 from .removal import BATCH, remove
 from .sameness import differs
+from .strays import Strays
 from .tree import Entry, Kind, Listing, describe, list_tree
 
 ROUNDS = 3  # of mending and looking again: something may still be at work in the tree
@@ -57,10 +59,13 @@ class Restoration:
         self._temporary = temporary_prefix(token)
         self._contents = Contents(saved, objects, directories, conceded)
         self._mender = Mender(saved, objects, directories, token, displaced, conceded)
+        self._strays = Strays(self._entries, directories, token, self._discard)
 
     def run(self, changes: tuple[Change, ...]) -> None:
         """Put everything back. Whatever cannot be is in *failures* afterwards. Raises OSError if the root cannot."""
         self.put_root_back()
+        if self._strays.return_all():  # what was renamed has gone along with them
+            changes = self._changes()
         self._undo_renames(changes)
         for _ in range(ROUNDS):
             self.failures = {}
@@ -149,6 +154,10 @@ class Restoration:
         for old, new in sorted(renamed):  # a directory before what is in it
             with suppress(OSError):
                 self._move_back(old, new)
+
+    def _changes(self) -> tuple[Change, ...]:
+        wanted = {path: self._wanted(path) for path in self._entries}
+        return compare(wanted, list_tree(self._directories).entries, self._contents, self._racy)
 
     def _move_back(self, old: str, new: str) -> None:
         source, target = self._directories.holding(parent_of(new)), self._directories.holding(parent_of(old))

@@ -130,6 +130,28 @@ def test_a_plugin_in_a_directory_of_somebody_elses_is_undone_and_the_next_one_ru
     assert [entry["status"] for entry in shared.entries][not dry_run :] == ["success"]
 
 
+def test_a_plugin_that_exchanged_directories_of_somebody_elses_is_undone(shared: Lab) -> None:
+    inodes = {}
+    for name in ("one", "two"):
+        (shared.root / name).mkdir(mode=0o755)
+        (shared.root / name / "file").write_text(name)
+        for path in (shared.root / name / "file", shared.root / name):
+            os.chown(path, SOMEBODY, 0)
+        inodes[name] = (shared.root / name).stat().st_ino
+    failing = shared.plugin(
+        "a-fails",
+        """
+        def transform(self, path, ctx):
+            for old, new in [("one", "aside"), ("two", "one"), ("aside", "two")]:
+                (path.parent / old).rename(path.parent / new)
+            raise PluginError("q")
+        """,
+    )
+    assert transform(shared, failing) == 1
+    assert {name: (shared.root / name).stat().st_ino for name in inodes} == inodes
+    assert [shared.text(f"{name}/file") for name in inodes] == list(inodes)
+
+
 FOREIGN_GROUP = 50
 
 
