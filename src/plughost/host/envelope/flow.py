@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +26,7 @@ from ...contracts.envelope.session import Mode
 from ...errors import TreeError, Unsupported
 from ...failures import PluginFailure
 from ...files import store
-from ...files.changes import Change, ChangeKind
+from ...files.changes import Change
 from ...files.glance import may_hold
 from ...files.lock import TreeLock
 from ...files.snapshot import Snapshot
@@ -46,6 +45,7 @@ from .ledger import Ledger, Said, entries_of
 from .leftovers import put_right, touched
 from .options import PassOptions, PassResult
 from .plugin_flow import AHEAD, PluginRun, spelled
+from .shares import tell_apart
 from .signals import undisturbed
 from .steps import Dismiss, Finish, Flow, Launch, Together, Work, WorkerLink
 from .surroundings import Surroundings
@@ -346,7 +346,7 @@ class Pass:
         entries: list[Applied] | None = None
         with suppress(TreeError):  # one of them made something of the tree that cannot be kept
             changes = self._snapshot.changes()
-            shares = _shares(group, changes, self._snapshot)
+            shares = tell_apart(group, changes, self._snapshot)
             violated = any(run.violations(changes, self._snapshot.paths) for run in group)
             if shares is not None and not violated:
                 entries = self._accept([(run, shares[run.manifest.name], ()) for run in group])
@@ -474,26 +474,3 @@ class Pass:
 
     def _publish(self, plugin: str, what: What) -> None:
         self._engine.bus.publish(Event(plugin, None, self._engine.clock(), what))
-
-
-def _shares(
-    group: Sequence[PluginRun], changes: Sequence[Change], saved: Snapshot
-) -> dict[str, list[Change]] | None:
-    """Return which changes are whose, or None if that cannot be told beyond doubt.
-
-    Each could write to its own files alone. What the kernel does not govern, such as a mode, leaves a doubt.
-    """
-    if not all(run.good for run in group):
-        return None
-    shares: dict[str, list[Change]] = {run.manifest.name: [] for run in group}
-    for change in changes:
-        owners = [run for run in group if change.path in run.files and run.claims(change.path)]
-        if len(owners) != 1 or change.kind is not ChangeKind.MODIFIED or not _same_access(change.path, saved):
-            return None
-        shares[owners[0].manifest.name].append(change)
-    return shares
-
-
-def _same_access(path: str, saved: Snapshot) -> bool:
-    was, now = saved.paths[path], os.lstat(saved.root / path)
-    return (was.mode, was.uid, was.gid) == (stat.S_IMODE(now.st_mode), now.st_uid, now.st_gid)
