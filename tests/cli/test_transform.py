@@ -438,3 +438,39 @@ def test_a_terminal_that_goes_away_leaves_the_directory_put_back(lab: Lab) -> No
     session.process.communicate(timeout=250)
     assert session.process.returncode == 128 + signal.SIGHUP
     assert lab.text("a.txt") == "a\n"
+
+
+# Runs the command, and sends it a signal as it begins to remove what the words name: by then all is written down.
+LATE = """
+import os, signal, sys
+number, name = int(sys.argv.pop(1)), sys.argv.pop(1)
+
+def hook(event, arguments):
+    if event == "os.rmdir" and os.path.basename(os.fspath(arguments[0])).startswith(name):
+        os.kill(os.getpid(), number)
+
+sys.addaudithook(hook)
+from plughost.frontends.cli.main import run
+run()
+"""
+
+
+@ENDING
+@pytest.mark.parametrize("name", [".tree.plughost", "plughost-pass-"], ids=["store", "scratch"])
+@pytest.mark.parametrize("words", [[], ["--dry-run"], ["--fatal"]], ids=str)
+def test_a_signal_that_comes_when_all_is_done_hides_nothing_of_it(
+    number: signal.Signals, name: str, words: list[str], lab: Lab
+) -> None:
+    plugins = [lab.plugin("a-done"), lab.plugin("b-fails", FAILS), lab.plugin("c-done")]
+    named = [word for plugin in plugins for word in ("--plugin", str(plugin))]
+    command = [sys.executable, "-c", LATE, str(int(number)), name, "transform", str(lab.root), *named, *words]
+    ran = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=250, check=False)
+    told = json.loads(ran.stdout)
+    applied = [(each["plugin"], each["status"]) for each in told["plugins_applied"]]
+    assert ran.returncode in (told["ok"] is not True, 128 + number)
+    if "--dry-run" in words:
+        assert [plugin for plugin, _ in applied] == ["a-done", "b-fails", "c-done"]
+        return
+    done = [("a-done", "success"), ("b-fails", "failed"), ("c-done", "success")]
+    assert applied == done[: 2 if words else 3]
+    assert told["plugins_applied"] == lab.entries

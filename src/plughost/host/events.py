@@ -76,6 +76,13 @@ class PluginApplied:
 
 
 @dataclass(frozen=True, slots=True)
+class PassSettled:
+    """All that a pass did is accepted and written down: whoever interrupts it from now on has nothing undone."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
 class PassInterrupted:
     """Something ended a pass in the middle. The tree was put back to where the last plugin left it.
 
@@ -163,6 +170,7 @@ What = (
     | TreeRecovered
     | PluginBegun
     | PluginApplied
+    | PassSettled
     | PassInterrupted
     | PluginState
     | Wedged
@@ -190,6 +198,7 @@ _NAMES: dict[type, str] = {
     TreeRecovered: "tree_recovered",
     PluginBegun: "plugin_begun",
     PluginApplied: "plugin_applied",
+    PassSettled: "pass_settled",
     PassInterrupted: "pass_interrupted",
     PluginState: "plugin_state",
     Wedged: "wedged",

@@ -18,7 +18,7 @@ from plughost.files.snapshot import Snapshot
 from plughost.files.store import place
 from plughost.host.envelope import ledger, plugin_flow
 from plughost.host.envelope.leftovers import put_right, settle, touched
-from plughost.host.events import PluginApplied, PluginBegun
+from plughost.host.events import Event, PassInterrupted, PassSettled, PluginApplied, PluginBegun
 from plughost.record import creation
 from tests.host.envelope.lab import Lab
 
@@ -395,3 +395,27 @@ def test_everybody_is_told_of_a_plugin_once_it_is_written_down(lab: Lab) -> None
     lab.run(lab.plugin("one"))
     told = [event.what for event in lab.events if isinstance(event.what, PluginApplied)]
     assert [each.status for each in told] == ["success"]
+
+
+def test_an_interrupt_when_all_is_written_down_is_told_with_all_of_it(lab: Lab) -> None:
+    told = []
+
+    def listen(event: Event) -> None:
+        told.append(event.what)
+        if isinstance(event.what, PluginApplied) and event.plugin == "two":
+            raise KeyboardInterrupt
+
+    with blocking.Host(on_event=listen) as host, pytest.raises(KeyboardInterrupt):
+        host.run_pass(lab.root, [lab.plugin("one"), lab.plugin("two")])
+    (interrupted,) = [what for what in told if isinstance(what, PassInterrupted)]
+    assert list(interrupted.plugins_applied) == lab.entries
+    assert [entry["status"] for entry in lab.entries] == ["success", "success"]
+    assert interrupted.put_back == 0
+    assert lab.text("a.txt") == "a\none\ntwo\n"
+
+
+def test_a_pass_that_is_settled_says_so_last(both: Lab) -> None:
+    result = both.run(both.plugin("one"), both.plugin("two", REFUSES))
+    told = [event.what for event in both.events if isinstance(event.what, PluginApplied | PassSettled)]
+    assert told[-1] == PassSettled(result.run)
+    assert len(told) == 3

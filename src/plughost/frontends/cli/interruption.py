@@ -32,27 +32,29 @@ def status(ended: BaseException) -> int | None:
     return next((each for each in known if isinstance(ended, SystemExit) and ended.code == each), None)
 
 
-def sentence(told: PassInterrupted | None, *, begun: bool) -> str:
-    """Return what became of the directory. *told* is what the pass says of its end, *begun* that it ran a plugin."""
-    if not begun:
+def sentence(told: PassInterrupted | None, *, count: int) -> str:
+    """Return what became of the directory. *told* is what the pass says of its end, *count* how many plugins it had.
+
+    That is 0 as long as none was begun.
+    """
+    if told is None or not count:
         return "interrupted before any plugin was begun"
-    if told is None:  # it was over
-        return "interrupted when all plugins were done"
     hit = [each["plugin"] for each in told.plugins_applied if each["status"] == "aborted"]
     kept = any(each["changes"] for each in told.plugins_applied)
     paths = f"{told.put_back} changed paths were put back" if told.put_back else "no path had to be put back"
     at_work = f"interrupted while {', '.join(hit)} was at work" if hit else "interrupted between plugins"
+    if len(told.plugins_applied) == count and not hit:
+        return "interrupted when all plugins were done"
     return f"{at_work}: {paths}" + ("; what the plugins before did is kept" if kept else "")
 
 
-def to_dict(told: PassInterrupted | None, *, begun: bool) -> dict[str, Any]:
+def to_dict(told: PassInterrupted | None) -> dict[str, Any]:
     """Return the same for a program."""
     found: dict[str, Any] = {"ok": False, "problem": "interrupted", "aborted": True}
     if told is not None:
         entries = list(told.plugins_applied)
         return {**found, "plugins_applied": entries, "run": told.run, "put_back": told.put_back}
-    # When all plugins were done, only the record knows what they did.
-    return found if begun else {**found, "plugins_applied": [], "run": None, "put_back": 0}
+    return {**found, "plugins_applied": [], "run": None, "put_back": 0}
 
 
 def _stop(number: int, frame: object) -> None:

@@ -39,7 +39,7 @@ from ...messages.quoting import is_utf8
 from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
-from ..events import Event, PassInterrupted, PluginApplied, PluginBegun, TreeRecovered, What
+from ..events import Event, PassInterrupted, PassSettled, PluginApplied, PluginBegun, TreeRecovered, What
 from . import scratch, worker_cache
 from .ledger import Ledger, Said, entries_of
 from .leftovers import put_right, touched
@@ -112,11 +112,12 @@ class Pass:
         try:
             problems = yield from self._validate()
             stopped = bool(problems) or (yield from self._apply_all())
+            if self._saved is not None:
+                yield Work(self._forget)
+            self._publish("", PassSettled(self.run))
         except BaseException:
             self._undo()
             raise
-        if self._saved is not None:
-            yield Work(self._forget)
         if problems:  # the tree is nobody's charge any more: what is written now stays there
             problems += yield Work(self._write_validation)
         return PassResult(
@@ -143,12 +144,15 @@ class Pass:
 
     def _forget(self) -> None:
         """All is accepted and written down: the tree as it was is needed no more."""
-        self._snapshot.close()
-        self._saved = None
+        with undisturbed():  # half a store would have to be recovered from
+            self._snapshot.close()
+            self._saved = None
 
     def _undo(self) -> None:
         """Something ended the pass in the middle: put the tree back, and write down whom it hit. Runs here and now."""
         if self._saved is None:
+            if self._entries:  # it is over, and so is all that could be undone
+                self._tell_interrupted((), 0)
             return
         with undisturbed():
             # If nobody was at work, all that was changed since is what we wrote ourselves.

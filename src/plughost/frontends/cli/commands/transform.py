@@ -166,11 +166,11 @@ def _run(
 
 def _show_interrupted(terminal: Terminal, progress: _Progress) -> None:
     told = progress.interrupted
-    terminal.data(interruption.to_dict(told, begun=progress.begun))
+    terminal.data(interruption.to_dict(told))
     if terminal.as_json:
         return
     terminal.progress("")  # behind the `^C` that the terminal has written
-    terminal.error(interruption.sentence(told, begun=progress.begun))
+    terminal.error(interruption.sentence(told, count=progress.count))
     if told is not None:
         from msgspec import convert
 
@@ -211,7 +211,7 @@ class _Progress:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self.begun = False  # with any plugin
+        self.count = 0  # of plugins, once the first was begun
         self.interrupted: PassInterrupted | None = None
         self._told: Counter[str] = Counter()  # lines of each plugin that were shown
 
@@ -224,7 +224,14 @@ class _Progress:
             self._terminal.note(one_line(f"{plugin}: … and more, which is in the logs"))
 
     def note(self, event: Event) -> None:
-        from ....host.events import FileProgress, Logged, PassInterrupted, PluginBegun, TreeRecovered
+        from ....host.events import (
+            FileProgress,
+            Logged,
+            PassInterrupted,
+            PassSettled,
+            PluginBegun,
+            TreeRecovered,
+        )
         from ....process.news import StderrLine
         from ....record.log_lines import LogLine, said
 
@@ -233,8 +240,10 @@ class _Progress:
                 self._terminal.note(told)
             case PassInterrupted():
                 self.interrupted = event.what
+            case PassSettled():  # what is left takes no time, and ends with all that there is to tell
+                interruption.ignore_signals()
             case PluginBegun(number, count, files):
-                self.begun = True
+                self.count = count
                 self._terminal.progress(f"[{number}/{count}] {event.plugin}: {files} files")
             case FileProgress(path, status, index, count) if status != "started":
                 self._terminal.progress(f"  {index}/{count} {Path(path).name}: {status}")
