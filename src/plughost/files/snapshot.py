@@ -24,6 +24,7 @@ from .concessions import Concessions
 from .contents import Contents
 from .directories import ROOT, Directories
 from .displaced import Displaced
+from .flags import lifted
 from .inventory import Inventory, Note, numbers, read_inventory, write_inventory, write_note
 from .objects import Objects
 from .restore import Restoration
@@ -196,8 +197,8 @@ def _lost(root: Path, failures: Mapping[str, OSError | None]) -> TreeError:
     error = failures[path]
     why = (error.strerror or str(error)) if error is not None else "something else changes it"
     more = f", nor {len(failures) - 1} more" if len(failures) > 1 else ""
+    command = lifted(root, sorted(path for path in failures if isinstance(failures[path], PermissionError)))
+    cause = "Remove the cause" if command is None else f"Lift the flag that forbids it (`{command}`)"
     return TreeError(
-        shown(root, path),
-        f"could not be put back{more}: {why}",
-        "Remove the cause, then recover the directory",
+        shown(root, path), f"could not be put back{more}: {why}", f"{cause}, then recover the directory"
     )
