@@ -280,7 +280,7 @@ class Session:
     def end(self) -> int:
         assert self.process.stdout is not None
         try:
-            self.process.communicate(timeout=250)
+            self.output = self.process.communicate(timeout=250)[0].decode()
         finally:
             self.process.kill()
             self.process.wait()
@@ -324,6 +324,19 @@ def test_a_person_may_give_up(key: str, status: int | None, lab: Lab) -> None:
     assert status in (None, ended)
     assert lab.text("a.txt") == "a\n"
     assert [entry["status"] for entry in lab.entries] == ["aborted"]
+
+
+@pytest.mark.parametrize("others", [[], ["b-other", "c-other"]], ids=["the last", "not the last"])
+def test_who_gives_up_is_told_whom_that_kept_from_running(others: list[str], lab: Lab) -> None:
+    plugins = [lab.plugin("a-first"), lab.plugin("asks", ASKS), *map(lab.plugin, others)]
+    words = [word for plugin in plugins for word in ("--plugin", str(plugin))]
+    session = Session(str(lab.root), *words, "--order", "a-first,asks")
+    session.expect("Word?")
+    session.send("\x04")
+    assert session.end() == 1
+    below = session.output.splitlines()[3:]  # the table: its head, and two that were begun
+    assert len(below) == len(others[:1])
+    assert [each for each in ("a-first", "asks", "b-other", "c-other") if each in "".join(below)] == others
 
 
 def test_a_person_who_is_late_has_not_given_up(lab: Lab) -> None:

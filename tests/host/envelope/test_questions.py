@@ -282,6 +282,7 @@ def test_an_operator_who_gives_up_aborts_the_pass_which_is_recorded_and_undone(b
     before = both.portrait()
     result = both.run(both.plugin("a-counts", COUNTS), both.plugin("b-later"), ask=Operator())
     assert result.aborted
+    assert result.to_dict()["not_run"] == ["b-later"]
     assert not result.ok
     assert [entry.status for entry in result.plugins_applied] == ["aborted"]
     assert [(entry["plugin"], entry["status"]) for entry in both.entries] == [("a-counts", "aborted")]
@@ -295,6 +296,7 @@ def test_an_operator_who_does_not_answer_in_time_has_given_up(lab: Lab) -> None:
     )
     never.set()
     assert result.aborted
+    assert result.not_run == ()  # it was the last
 
 
 async def test_nor_one_who_is_asked_asynchronously(lab: Lab) -> None:

@@ -18,6 +18,7 @@ def assert_stopped(lab: Lab, *plugins: Any, **options: Any) -> tuple[str, ...]:
     good, before = lab.plugin("a-good"), lab.portrait()
     result = lab.run(good, *plugins, **options)
     assert result.aborted
+    assert len(result.not_run) == 1 + len(plugins)
     assert not result.ok
     assert not result.plugins_applied
     assert lab.portrait() == before

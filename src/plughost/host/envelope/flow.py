@@ -111,7 +111,8 @@ class Pass:
     def _body(self, recovered: str | None) -> Flow[PassResult]:
         try:
             problems = yield from self._validate()
-            stopped = bool(problems) or (yield from self._apply_all())
+            if not problems:
+                yield from self._apply_all()
             if self._saved is not None:
                 yield Work(self._forget)
             self._publish("", PassSettled(self.run))
@@ -120,11 +121,14 @@ class Pass:
             raise
         if problems:  # the tree is nobody's charge any more: what is written now stays there
             problems += yield Work(self._write_validation)
+        applied = {entry.plugin for entry in self._entries}
+        not_run = tuple(each.name for each in self._options.manifests if each.name not in applied)
         return PassResult(
             run=self.run,
             directory=self._options.root,
             plugins_applied=tuple(self._entries),
-            aborted=stopped,
+            aborted=bool(not_run) or any(entry.status == "aborted" for entry in self._entries),
+            not_run=not_run,
             problems=tuple(problems),
             dry_run=self._options.dry_run,
             confined=self._confined,
@@ -248,8 +252,8 @@ class Pass:
 
     # Plugin after plugin
 
-    def _apply_all(self) -> Flow[bool]:
-        """Apply every plugin, or as many as may be; tells whether the pass was given up, or stopped before its end."""
+    def _apply_all(self) -> Flow[None]:
+        """Apply every plugin, or as many as may be."""
         runs = [self._first, *(self._plugin_run(manifest) for manifest in self._options.manifests[1:])]
         while runs and not self._stopped:
             yield from self._take_over()
@@ -259,8 +263,6 @@ class Pass:
                 yield from self._apply_group(group)
             else:
                 yield from self._apply(group[0], last=not runs)
-        left = len(self._options.manifests) - len(self._entries)
-        return left > 0 or any(entry.status == "aborted" for entry in self._entries)
 
     @property
     def _stopped(self) -> bool:

@@ -49,7 +49,8 @@ class PassResult:
     run: str
     directory: Path
     plugins_applied: tuple[Applied, ...] = ()
-    aborted: bool = False
+    aborted: bool = False  # the operator gave up on one, or there are some that were not run
+    not_run: tuple[str, ...] = ()  # plugins that were never begun
     problems: tuple[str, ...] = ()  # why nothing was begun: what validation objected to
     dry_run: bool = False
     confined: bool = False  # the kernel kept the workers from writing elsewhere
@@ -66,6 +67,7 @@ class PassResult:
         return {
             "plugins_applied": [each.to_dict() for each in self.plugins_applied],
             "aborted": self.aborted,
+            "not_run": list(self.not_run),
             "run": self.run,
             "dry_run": self.dry_run,
             "confined": self.confined,

@@ -270,8 +270,8 @@ def _show(terminal: Terminal, result: PassResult) -> None:
     for each in result.plugins_applied:
         for warning in each.warnings:
             terminal.note(one_line(f"{each.plugin}: warning: {warning}"))
-    if result.aborted:
-        terminal.text("The pass was stopped before all plugins had run.")
+    if result.not_run:
+        terminal.text(_cut(f"The pass was stopped before these could run: {', '.join(result.not_run)}."))
 
 
 def _show_applied(terminal: Terminal, entries: Sequence[Applied]) -> None:
