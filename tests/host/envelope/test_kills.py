@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from plughost.errors import TreeError
+from plughost.errors import LocalProtocolError, TreeError
 from plughost.frontends.cli.commands.transform import command
 from plughost.host.envelope.leftovers import put_right
 from tests.host.envelope.lab import Lab
@@ -266,6 +266,46 @@ def test_the_next_pass_restores_also_a_directory_that_is_none_any_more(replace: 
     assert lab.text("a.txt") == "a\n"
     for path in lab.home.glob("*.plughost-displaced-*"):
         shutil.rmtree(path)
+
+
+REMOVALS = {
+    "removed": "path.unlink()",
+    "renamed with its directory": "path.parent.rename(ctx.dst_root / 'other')",
+    "behind a link": "path.parent.rename(ctx.dst_root / 'other'); path.parent.symlink_to('other')",
+    "gone with the tree": "ctx.dst_root.rename(ctx.dst_root.with_name('elsewhere'))",
+}
+
+
+@pytest.mark.requirement("envelope:tree:killed")
+@pytest.mark.parametrize("deed", REMOVALS)
+def test_a_file_that_a_killed_pass_has_taken_away_may_be_named_as_it_is_put_back_first(
+    deed: str, both: Lab
+) -> None:
+    (both.root / "a.txt").unlink()
+    both.write({"sub/a.txt": "a\n"})
+    body = f"def transform(self, path, ctx):\n    {REMOVALS[deed]}\n    os.kill(os.getppid(), signal.SIGKILL)"
+    words = [sys.executable, "-c", KILLED, str(both.root), str(both.home / "tmp")]
+    killed = subprocess.run([*words, str(both.plugin("assassin", body))], capture_output=True, timeout=250)
+    assert killed.returncode == -signal.SIGKILL
+    assert gone(both)
+    result = both.run(both.plugin("later"), files=["sub/a.txt"])
+    assert result.recovered
+    assert result.ok
+    assert both.text("sub/a.txt") == "a\nlater\n"
+    for path in both.home.glob("*.plughost-displaced-*"):
+        shutil.rmtree(path)
+
+
+@pytest.mark.requirement("envelope:tree:killed")
+def test_a_file_that_was_never_there_is_refused_when_the_tree_is_put_back(lab: Lab) -> None:
+    body = "def transform(self, path, ctx):\n    path.unlink()\n    os.kill(os.getppid(), signal.SIGKILL)"
+    words = [sys.executable, "-c", KILLED, str(lab.root), str(lab.home / "tmp")]
+    subprocess.run([*words, str(lab.plugin("assassin", body))], capture_output=True, timeout=250)
+    assert gone(lab)
+    with pytest.raises(LocalProtocolError):
+        lab.run(lab.plugin("later"), files=["b.txt"])
+    assert lab.text("a.txt") == "a\n"
+    assert [entry["plugin"] for entry in lab.entries] == ["assassin"]
 
 
 @pytest.mark.requirement("envelope:tree:killed", "envelope:stderr:kept")

@@ -43,7 +43,7 @@ from ..events import Event, PassInterrupted, PassSettled, PluginApplied, PluginB
 from . import scratch, worker_cache
 from .ledger import Ledger, Said, entries_of
 from .leftovers import put_right, touched
-from .options import PassOptions, PassResult
+from .options import PassOptions, PassResult, check_files
 from .plugin_flow import AHEAD, PluginRun, spelled
 from .shares import tell_apart
 from .signals import undisturbed
@@ -89,6 +89,7 @@ class Pass:
             )
         with TreeLock(options.root):
             told = yield from self._recover()
+            check_files(options)
             try:
                 with undisturbed():
                     self._scratch = scratch.make(options.root)

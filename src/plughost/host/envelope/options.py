@@ -297,18 +297,27 @@ def _check(planned: PassOptions) -> None:
 
 
 def _relative(root: Path, path: str) -> str:
-    """Return *path*, relative to *root* or below it, as a path relative to it. Raises LocalProtocolError."""
+    """Return *path*, relative to *root* or below it, as a path relative to it. Raises LocalProtocolError.
+
+    Whether it is there is asked when a killed pass was recovered from.
+    """
     if "\0" in path:
         raise LocalProtocolError(f"{path!r} is no path")
     joined = _by_way_of(root, os.path.normpath(os.path.join(root, path)))
     relative = os.path.relpath(joined, root)
     if relative == ".." or relative.startswith("../") or relative == ".":
         raise LocalProtocolError(f"{path} is not a file in {root}, which it is relative to")
-    if os.path.realpath(os.path.dirname(joined)) != os.path.dirname(joined):
-        raise LocalProtocolError(f"{path} leaves {root} by way of a symbolic link")
-    if not os.path.lexists(joined):
-        raise LocalProtocolError(f"{path} is not there: there is no {joined}")
     return relative
+
+
+def check_files(planned: PassOptions) -> None:
+    """Raise LocalProtocolError for a file that is not in the tree. The caller has recovered the tree."""
+    for path in planned.files or ():
+        joined = os.path.join(planned.root, path)
+        if os.path.realpath(os.path.dirname(joined)) != os.path.dirname(joined):
+            raise LocalProtocolError(f"{path} leaves {planned.root} by way of a symbolic link")
+        if not os.path.lexists(joined):
+            raise LocalProtocolError(f"{path} is not there: there is no {joined}")
 
 
 def _by_way_of(root: Path, path: str) -> str:
