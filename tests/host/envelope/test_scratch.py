@@ -60,3 +60,43 @@ def test_nothing_else_is_ever_removed(lab: Lab) -> None:
     scratch.remove(other)
     assert other.is_dir()
     other.rmdir()
+
+
+@pytest.fixture
+def closed(ordinary: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of a pass where a plugin has closed all that it could, and left a link to what is not its own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(ordinary))
+    path = scratch.make(ordinary / "tree")
+    deep = path / scratch.TEMPORARY / "one/two/three"
+    deep.mkdir(parents=True)
+    (deep / "file").write_text("x")
+    (ordinary / "kept").mkdir(mode=0o500)
+    (deep / "link").symlink_to(ordinary / "kept")
+    for each in (deep, deep.parent, deep.parent.parent):
+        each.chmod(0)
+    return path
+
+
+@pytest.mark.parametrize("also", [".", "tmp"])
+def test_what_a_plugin_has_closed_is_removed_all_the_same(also: str, closed: Path) -> None:
+    (closed / also).chmod(0)
+    scratch.remove(closed)
+    assert [path.name for path in closed.parent.iterdir()] == ["kept"]
+    assert stat.S_IMODE((closed.parent / "kept").stat().st_mode) == 0o500
+
+
+def test_what_a_plugin_has_closed_is_removed_to_give_room(closed: Path) -> None:
+    scratch.empty(closed)
+    assert not list((closed / scratch.TEMPORARY).iterdir())
+    scratch.remove(closed)
+
+
+@pytest.mark.parametrize("also", [".", "tmp"])
+def test_a_closed_directory_for_temporary_files_is_emptied_too_and_may_be_written_to_again(
+    also: str, closed: Path
+) -> None:
+    (closed / also).chmod(0)
+    scratch.empty(closed)
+    assert not list((closed / scratch.TEMPORARY).iterdir())
+    (closed / scratch.TEMPORARY / "new").touch()
+    scratch.remove(closed)

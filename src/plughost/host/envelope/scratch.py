@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ...files import removal
+from ...files.directories import open_up
 
 PREFIX = "plughost-pass-"
 TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
@@ -57,6 +58,8 @@ def remove(path: Path) -> None:
 def empty(path: Path) -> None:
     """Remove what plugins have left in their directory for temporary files; it stays what workers may write to."""
     with suppress(OSError):
+        for each in (path, path / TEMPORARY):
+            open_up(os.fspath(each))
         _remove_below(path / TEMPORARY, os.listdir(path / TEMPORARY))
 
 
