@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.host.envelope.lab import Lab
 
 PLUGHOST = [sys.executable, "-m", "plughost"]
 
@@ -48,3 +50,14 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return go
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leak_check: None) -> Iterator[Lab]:
+    """A tree with one file; nothing of a pass may be left afterwards."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    made = Lab(tmp_path)
+    made.write({"a.txt": "a\n"})
+    yield made
+    assert not made.left_behind()

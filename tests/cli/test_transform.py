@@ -10,8 +10,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,6 +21,12 @@ from tests.host.envelope.lab import Lab
 Run = Callable[..., Any]
 PLUGHOST = [sys.executable, "-m", "plughost", "transform"]
 FAILS = "def transform(self, path, ctx):\n    path.write_text('x'); raise PluginError('no room')"
+WAITS = """
+def transform(self, path, ctx):
+    path.write_text("half of it")
+    print("at work", file=sys.stderr, flush=True)
+    time.sleep(1_000)
+"""
 ASKS = """
 def transform(self, path, ctx):
     if not ctx.extra_inputs:
@@ -30,16 +35,6 @@ def transform(self, path, ctx):
         raise PluginInputRequired(fields, "needed")
     path.write_text(json.dumps(ctx.extra_inputs))
 """
-
-
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leak_check: None) -> Iterator[Lab]:
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    made = Lab(tmp_path)
-    made.write({"a.txt": "a\n"})
-    yield made
-    assert not made.left_behind()
 
 
 def test_a_pass_is_shown_as_a_table_and_as_json(lab: Lab, run: Run) -> None:
@@ -368,81 +363,6 @@ def test_progress_is_shown_at_a_terminal(lab: Lab) -> None:
     assert session.end() == 0
 
 
-# Interrupted
-
-WAITS = """
-def transform(self, path, ctx):
-    path.write_text("half of it")
-    print("at work", file=sys.stderr, flush=True)
-    time.sleep(1_000)
-"""
-
-
-def interrupted(lab: Lab, number: signal.Signals, *words: str | Path) -> tuple[int, str, str]:
-    """Send a signal when a plugin says that it is at work, and return status, output and errors."""
-    command = [*PLUGHOST, lab.root, *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        try:
-            while "at work" not in (line := process.stderr.readline()):
-                assert line, "it ended before it was interrupted"
-            process.send_signal(number)
-            output, errors = process.communicate(timeout=250)
-        finally:
-            process.kill()
-    return process.returncode, output, errors
-
-
-ENDING = pytest.mark.parametrize(
-    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name
-)
-
-
-@ENDING
-def test_an_interrupted_pass_tells_a_program_what_it_did_and_undid(number: signal.Signals, lab: Lab) -> None:
-    done, waits = lab.plugin("done"), lab.plugin("waits", WAITS)
-    status, output, _ = interrupted(lab, number, "--plugin", done, "--plugin", waits, "--json")
-    assert status == 128 + number
-    told = json.loads(output)
-    assert (told["ok"], told["problem"], told["aborted"], told["put_back"]) == (False, "interrupted", True, 1)
-    assert [(each["plugin"], each["status"]) for each in told["plugins_applied"]] == [
-        ("done", "success"),
-        ("waits", "aborted"),
-    ]
-    assert told["plugins_applied"] == lab.entries
-    assert lab.text("a.txt") == "a\ndone\n"
-
-
-@ENDING
-def test_an_interrupted_pass_tells_a_person_whom_it_hit(number: signal.Signals, lab: Lab) -> None:
-    status, output, errors = interrupted(lab, number, "--plugin", lab.plugin("waits", WAITS))
-    assert status == 128 + number
-    assert re.search("^plughost: .*waits", errors, re.M)
-    assert re.search("^waits +aborted", output, re.M)
-    assert "Traceback" not in errors
-
-
-def test_an_interrupted_dry_run_tells_who_was_at_work(lab: Lab) -> None:
-    body = WAITS.replace("transform", "describe_changes").replace("path.write_text", "str")
-    waits = lab.plugin("waits", body)
-    _, output, _ = interrupted(lab, signal.SIGTERM, "--plugin", waits, "--dry-run", "--json")
-    told = json.loads(output)
-    assert [(each["plugin"], each["status"]) for each in told["plugins_applied"]] == [("waits", "aborted")]
-    assert told["put_back"] == 0
-
-
-@pytest.mark.parametrize("confine", [[], ["--no-confine"]], ids=["confined", "unconfined"])
-def test_a_pass_that_is_interrupted_before_it_has_begun_has_applied_nothing(
-    confine: list[str], lab: Lab
-) -> None:
-    body = WAITS.replace("transform(self, path, ctx)", "validate_variables(self, variables)")
-    looks = lab.plugin("looks", body.replace("path.write_text", "str"))
-    status, output, _ = interrupted(lab, signal.SIGTERM, "--plugin", looks, "--json", *confine)
-    assert status == 128 + signal.SIGTERM
-    told = json.loads(output)
-    assert (told["plugins_applied"], told["aborted"], told["put_back"]) == ([], True, 0)
-
-
 def test_a_terminal_that_goes_away_leaves_the_directory_put_back(lab: Lab) -> None:
     session = Session(str(lab.root), "--plugin", str(lab.plugin("waits", WAITS)))
     session.expect("at work")
@@ -451,39 +371,3 @@ def test_a_terminal_that_goes_away_leaves_the_directory_put_back(lab: Lab) -> No
     session.process.communicate(timeout=250)
     assert session.process.returncode == 128 + signal.SIGHUP
     assert lab.text("a.txt") == "a\n"
-
-
-# Runs the command, and sends it a signal as it begins to remove what the words name: by then all is written down.
-LATE = """
-import os, signal, sys
-number, name = int(sys.argv.pop(1)), sys.argv.pop(1)
-
-def hook(event, arguments):
-    if event == "os.rmdir" and os.path.basename(os.fspath(arguments[0])).startswith(name):
-        os.kill(os.getpid(), number)
-
-sys.addaudithook(hook)
-from plughost.frontends.cli.main import run
-run()
-"""
-
-
-@ENDING
-@pytest.mark.parametrize("name", [".tree.plughost", "plughost-pass-"], ids=["store", "scratch"])
-@pytest.mark.parametrize("words", [[], ["--dry-run"], ["--fatal"]], ids=str)
-def test_a_signal_that_comes_when_all_is_done_hides_nothing_of_it(
-    number: signal.Signals, name: str, words: list[str], lab: Lab
-) -> None:
-    plugins = [lab.plugin("a-done"), lab.plugin("b-fails", FAILS), lab.plugin("c-done")]
-    named = [word for plugin in plugins for word in ("--plugin", str(plugin))]
-    command = [sys.executable, "-c", LATE, str(int(number)), name, "transform", str(lab.root), *named, *words]
-    ran = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=250, check=False)
-    told = json.loads(ran.stdout)
-    applied = [(each["plugin"], each["status"]) for each in told["plugins_applied"]]
-    assert ran.returncode in (told["ok"] is not True, 128 + number)
-    if "--dry-run" in words:
-        assert [plugin for plugin, _ in applied] == ["a-done", "b-fails", "c-done"]
-        return
-    done = [("a-done", "success"), ("b-fails", "failed"), ("c-done", "success")]
-    assert applied == done[: 2 if words else 3]
-    assert told["plugins_applied"] == lab.entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.envelope.lab import Lab
+from tests.host.envelope.test_kills import gone
 
 SOMEBODY = 1_000
 POWERLESS = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]
@@ -78,6 +80,51 @@ def test_a_plugin_that_fills_the_disk_with_its_temporary_files_is_undone_too(
     before = small.portrait()
     assert small.one(filling).status == "failed"
     assert small.portrait() == before
+
+
+KILLED = """
+import sys
+from plughost import blocking
+with blocking.Host() as host:
+    host.run_pass(sys.argv[1], [sys.argv[2]], confine=False)
+"""
+
+
+@pytest.mark.parametrize("how", ["by recovery", "by the next pass"])
+def test_a_killed_pass_whose_plugin_has_filled_the_disk_with_temporary_files_is_recovered_from(
+    small: Lab, how: str
+) -> None:
+    filling = small.plugin(
+        "a-fills",
+        """
+        def transform(self, path, ctx):
+            for each in path.parent.glob("*.bin"):
+                each.unlink()
+            try:
+                fill(os.environ["TMPDIR"] + "/new")
+            except OSError:
+                os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(1_000)
+        """,
+        top=FILL,
+    )
+    works = small.plugin("b-works")
+    before = small.portrait()
+    environment = {**os.environ, "TMPDIR": str(small.home / "tmp")}
+    words = [sys.executable, "-c", KILLED, str(small.root), str(filling)]
+    killed = subprocess.run(words, check=False, capture_output=True, env=environment, timeout=250)
+    assert killed.returncode == -signal.SIGKILL
+    assert gone(small)
+    assert os.statvfs(small.root).f_bavail == 0
+    then = ["--recover"] if how == "by recovery" else ["--plugin", str(works)]
+    words = [sys.executable, "-m", "plughost", "transform", str(small.root), *then]
+    ran = subprocess.run(words, check=False, capture_output=True, env=environment, timeout=250)
+    assert ran.returncode == 0, ran.stderr
+    assert small.portrait().keys() == before.keys()
+    assert small.text("a.txt") == ("a\n" if how == "by recovery" else "a\nb-works\n")
+    done = [(entry["plugin"], entry["status"]) for entry in small.entries]
+    assert done[0] == ("a-fills", "aborted")
+    assert not small.left_behind()
 
 
 @pytest.fixture
