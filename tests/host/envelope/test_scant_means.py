@@ -199,6 +199,39 @@ def test_a_plugin_that_exchanged_directories_of_somebody_elses_is_undone(shared:
     assert [shared.text(f"{name}/file") for name in inodes] == list(inodes)
 
 
+@pytest.mark.parametrize("closed", ["TMPDIR", "above", "logs", "logs of its own"])
+def test_a_plugin_that_closes_the_temporary_directory_of_the_pass_harms_no_other(
+    shared: Lab, closed: str
+) -> None:
+    closes = shared.plugin(
+        "a-closes",
+        f"""
+        def transform(self, path, ctx):
+            print("said", file=sys.stderr, flush=True)
+            tmp = Path(os.environ["TMPDIR"])
+            logs = tmp.parent / "logs"
+            while not list(logs.glob("a-closes/*-1.stderr")):
+                time.sleep(0.001)  # until the host has read it
+            places = {{"TMPDIR": tmp, "above": tmp.parent, "logs": logs, "logs of its own": logs / "a-closes"}}
+            places[{closed!r}].chmod(0)
+        """,
+    )
+    uses = shared.plugin(
+        "b-uses",
+        """
+        def transform(self, path, ctx):
+            print("said", file=sys.stderr, flush=True)
+            (Path(os.environ["TMPDIR"]) / "new").write_text("x")
+            path.write_text("b")
+        """,
+    )
+    assert transform(shared, closes, "--plugin", str(uses)) == 0
+    assert [entry["status"] for entry in shared.entries] == ["skipped", "success"]
+    for name in ("a-closes", "b-uses"):
+        (raw,) = shared.raw_stderr(name)
+        assert b"said\n" in raw
+
+
 FOREIGN_GROUP = 50
 
 

@@ -160,6 +160,7 @@ class Pass:
                 self._tell_interrupted((), 0)
             return
         with undisturbed():
+            scratch.regain(self._scratch)
             # If nobody was at work, all that was changed since is what we wrote ourselves.
             undone = self._revert() if touched(self._saved.note) else ()
             logs = [log for run in self._at_work for log in run.logs]
@@ -295,6 +296,7 @@ class Pass:
         self._begin(run)
         around = self._look_around(run)
         yield from run.work()
+        scratch.regain(self._scratch)
         run.warnings += around.changed() if around is not None else []
         self._tell_applied([run], (yield Work(partial(self._settle, run, last=last))))
 
@@ -328,6 +330,7 @@ class Pass:
             own = tuple(self._options.root / path for path in run.files)
             run.binding = self._binding(run.manifest, writable=own)
         yield Together(tuple(run.work() for run in group))
+        scratch.regain(self._scratch)
         entries = yield Work(partial(self._settle_shares, group))
         if entries is not None:
             self._tell_applied(group, entries)
@@ -473,7 +476,7 @@ class Pass:
         )
 
     def _open_log(self, plugin: str, attempt: int) -> WorkerLog:
-        path = self._scratch / "logs" / plugin / f"{self.run}-{attempt}.stderr"
+        path = self._scratch / scratch.LOGS / plugin / f"{self.run}-{attempt}.stderr"
         return WorkerLog(path, lambda news: self._publish(plugin, news))
 
     def _tell(self, run: PluginRun, what: What) -> None:

@@ -83,6 +83,7 @@ def _write_logs(note: dict[str, Any], entries: Sequence[Any], temporary: Path) -
     """Write how the plugins of *entries* came out, and keep what workers wrote to stderr. Raises TreeError."""
     if not note.get("logs") or not scratch.is_one(temporary):
         return
+    scratch.regain(temporary)
     logs, now = Path(note["logs"]), datetime.now(UTC)
     applied: list[Applied] = []
     with suppress(msgspec.ValidationError):  # written by a version of other views; the record has it
@@ -90,7 +91,7 @@ def _write_logs(note: dict[str, Any], entries: Sequence[Any], temporary: Path) -
     WizardLog(logs).append(
         render(summary(each), at=now, plugin=each.plugin, pid=0, **note["tags"]) for each in applied
     )
-    for path in sorted(temporary.glob("logs/*/*.stderr")):
+    for path in sorted(temporary.glob(f"{scratch.LOGS}/*/*.stderr")):
         if not path.parent.is_symlink() and stat.S_ISREG(path.lstat().st_mode):
             keep_stderr(path, logs, path.parent.name)
 

@@ -14,10 +14,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from ...files import removal
-from ...files.directories import open_up
+from ...files.directories import ROOT, Directories, join
 
 PREFIX = "plughost-pass-"
 TEMPORARY = "tmp"  # in there: the plugins' directory for temporary files
+LOGS = "logs"  # what their workers write to stderr, in a directory for each
 
 
 def make(root: Path) -> Path:
@@ -55,11 +56,21 @@ def remove(path: Path) -> None:
     _remove_below(path.parent, [path.name])
 
 
+def regain(path: Path) -> None:
+    """Let ourselves, and the next worker, in again: a plugin may have closed any of it, even one that is confined."""
+    with Directories(path, force=True) as ours:
+        for each in (ROOT, TEMPORARY, LOGS):
+            with suppress(OSError):  # not there, or gone: who needs it finds out
+                ours.writable(each)
+        with suppress(OSError):
+            for name in os.listdir(ours.open(LOGS)):
+                ours.writable(join(LOGS, name))
+
+
 def empty(path: Path) -> None:
     """Remove what plugins have left in their directory for temporary files; it stays what workers may write to."""
+    regain(path)
     with suppress(OSError):
-        for each in (path, path / TEMPORARY):
-            open_up(os.fspath(each))
         _remove_below(path / TEMPORARY, os.listdir(path / TEMPORARY))
 
 
