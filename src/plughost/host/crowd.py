@@ -17,6 +17,7 @@ import select
 import threading
 from collections import deque
 from collections.abc import Callable, Collection
+from functools import partial
 from threading import get_ident
 from typing import Any, Protocol
 
@@ -25,7 +26,6 @@ from ..process.link import Link
 from ..process.watcher import Watcher
 from .deferral import Deferral
 from .ground import nothing_is_due
-from .pace import Pace
 from .turn import Turn
 
 FOR_EVER = float("inf")
@@ -138,7 +138,7 @@ class Crowd:
         self._looked = 0.0  # when they were looked at last
         self._now = clock()  # when the last step was done
         self._posted: deque[Callable[[], None]] = deque()
-        self._pace = Pace()
+        self._to_go_on: set[Link] = set()
         self._bell, self._ringer = os.pipe()
         os.set_blocking(self._bell, False)
         os.set_blocking(self._ringer, False)
@@ -198,15 +198,20 @@ class Crowd:
         link.say()
         self.expect(link)
 
-    def gives_way(self, link: Link, written: int) -> bool:
-        if self._pace.is_kept(written):
-            return False
-        self._posted.append(link.go_on)
+    def go_on_soon(self, link: Link) -> None:
+        if link in self._to_go_on:
+            return
+        self._to_go_on.add(link)
+        self._posted.append(partial(self._go_on, link))
         if self.leader is None:
             self._leave_to_keeper()
         else:
             self._ring()
-        return True
+
+    def _go_on(self, link: Link) -> None:
+        self._to_go_on.discard(link)
+        if not link.finished:
+            link.pump()
 
     def wake_at(self, at: float) -> None:
         if at < self._fleet_due:

@@ -26,8 +26,8 @@ class Ground(Protocol):
         Then its deadlines are looked at again.
         """
 
-    def gives_way(self, link: Link, written: int) -> bool:
-        """Tell whether *link*, which has *written* so many bytes, lets others come first. If so, it soon goes on."""
+    def go_on_soon(self, link: Link) -> None:
+        """Let *link* go on when others have had their turn: it has much to say to a plugin that reads fast."""
 
     def wake_at(self, at: float) -> None:
         """Let the fleet tick at *at*, or before."""

@@ -52,9 +52,9 @@ class Link:
     """A running plugin, as a driver sees it."""
 
     __slots__ = (
-        "_appetite", "_beside", "_clock", "_ending_input", "_gave_way", "_ladder", "_observe", "_open",
+        "_appetite", "_beside", "_clock", "_ending_input", "_ladder", "_observe", "_open",
         "_peak_kib", "_pending", "_respite", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
-        "_writing_beside", "exit_status", "finished", "gives_way", "on_change", "on_stderr", "process", "session",
+        "_writing_beside", "exit_status", "finished", "on_change", "on_stderr", "process", "session",
         "shortcut", "utter", "watch_memory", "wire",
     )  # fmt: skip
 
@@ -79,8 +79,6 @@ class Link:
         self.shortcut: Callable[[Any, bytes], int] | None = None
         # Is given us where something is to be said; returns whether all of it is written, or on its way.
         self.utter: Callable[[Any], bool] | None = None
-        # Is given us and how much was written; returns whether others come first: then it calls `go_on` after them.
-        self.gives_way: Callable[[Any, int], bool] | None = None
         self.wire = WireLog()
         # Whether to look at it with every frame: a short-lived child's own peak is known to no other.
         self.watch_memory = False
@@ -91,7 +89,7 @@ class Link:
         self._observe = observe
         self._stderr = StderrLog(stderr_bytes)
         self._pending = _NOTHING
-        self._writing = self._gave_way = False
+        self._writing = False
         self._ending_input = False  # stdin is closed when all is written
         self._open = _ALL if process.fileno(Channel.CONTROL_IN) >= 0 else _STANDARD
         self._beside = _NOTHING  # what is still to be written beside stdin; stdin waits for it
@@ -186,7 +184,6 @@ class Link:
             self._flush_beside()
             self._note_beside_sent()
         self._flush()  # it may have read meanwhile
-        self._note_sent()
 
     def end(self, rung: Rung) -> None:
         """Bring the process down, beginning at *rung*, whatever the session thinks."""
@@ -374,22 +371,9 @@ class Link:
         self._pending = _NOTHING
         if self._writing:
             self._stop_writing()
-        self._gave_way = True
-        if self.gives_way is None or not self.gives_way(self, written):
-            self._note_sent()
-
-    def go_on(self) -> None:
-        """The others have had their turn: say what is to be said next."""
-        if self._gave_way and not self.finished:
-            self._note_sent()
-            self.pump()
-
-    def _note_sent(self) -> None:
-        if self._gave_way:
-            self._gave_way = False
-            self.session.receive_sent()
-            if self._ending_input:
-                self._end_input()
+        self.session.receive_sent()
+        if self._ending_input:
+            self._end_input()
 
     def look_at_input(self) -> None:
         """Find out whether the plugin has closed its input: else that is not noticed before something is written."""

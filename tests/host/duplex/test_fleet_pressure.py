@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,6 @@ from plughost_sdk.duplex import CHUNK_BYTES
 from plughost.contracts.base import Channel
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
 from plughost.failures import FailureCode, PluginFailure
-from plughost.host.pace import TURN_BYTES
 from plughost.process.local import LocalProcess
 from plughost.supervision.states import State
 from tests.host.duplex.fleet_lab import EVERY, QUICK, Lab
@@ -52,29 +53,57 @@ def test_a_key_overtakes_the_events_and_calls_that_wait(both: Lab) -> None:
     both.heard(50)
 
 
-def test_what_is_published_to_one_that_reads_fast_keeps_nobody_from_being_heard(
-    both: Lab, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def swallowed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[bytes]]:
+    """From its call on, pipes take everything at once, as of plugins that read as fast as one can write."""
+    pieces: list[bytes] = []
+
+    def write(_self: LocalProcess, data: bytes | memoryview, _channel: Channel = Channel.STDIN) -> int:
+        pieces.append(bytes(data))
+        return len(data)
+
+    def begin() -> list[bytes]:
+        monkeypatch.setattr(LocalProcess, "write", write)
+        return pieces
+
+    return begin
+
+
+def test_what_waits_for_one_that_reads_fast_keeps_nobody_from_being_heard(
+    both: Lab, swallowed: Callable[[], list[bytes]]
 ) -> None:
-    both.plugin(caps=BUS, hears=("t",), write_s=60.0)
+    both.plugin(caps=BUS, hears=("t",), **QUICK, write_s=60.0)
+    fleet = both.fleet()
+    pipe, count = both.pipe("reading"), 2_000
+    both.call("block", {"pipe": str(pipe)})
+    both.run(lambda: [fleet.publish("t", b"x" * CHUNK_BYTES) for _ in range(count)])
+    pieces, looks = swallowed(), [0]
+    both.at_each_look(lambda: looks.append(len(pieces)))
+    both.meet(pipe)  # it reads what it has, and there is room
+    both.until(lambda: both.status().waiting_events == 0)
+    at_once = max(after - before for before, after in pairwise([*looks, len(pieces)]))
+    assert len(pieces) >= count - 2
+    assert at_once < count / 4
+
+
+def test_one_that_reads_as_fast_as_is_published_loses_nothing_and_gets_keys_at_once(
+    both: Lab, swallowed: Callable[[], list[bytes]]
+) -> None:
+    both.plugin(caps=BUS, hears=("t",), **QUICK)
     fleet = both.fleet()
     both.call("echo")
-    turns: list[list[int]] = [
-        []
-    ]  # between two looks at who has something to say: how much was written each time
-    write = LocalProcess.write
+    pieces, count = swallowed(), 30_000  # more than may wait
 
-    def note(self: LocalProcess, data: bytes | memoryview, channel: Channel = Channel.STDIN) -> int:
-        count = write(self, data, channel)
-        turns[-1].append(count)
-        return count
+    def publish() -> None:
+        for _ in range(count):
+            fleet.publish("t", b"x")
+        fleet.publish("t", b"x" * CHUNK_BYTES)
+        fleet["puppet"].key("main", key("a"))
 
-    monkeypatch.setattr(LocalProcess, "write", note)
-    both.at_each_look(lambda: turns.append([]))
-    count = 300
-    both.run(lambda: [fleet.publish("t", b"x" * CHUNK_BYTES) for _ in range(count)])
-    both.heard(count)
-    assert len(turns) > count
-    assert max(map(sum, turns)) < 3 * TURN_BYTES
+    both.run(publish)
+    written = b"".join(pieces)
+    assert (written.count(b"handle_event"), written.count(b"handle_key")) == (count + 1, 1)
+    assert both.status().dropped_events == 0
 
 
 SIZED = pytest.mark.skipif(

@@ -81,8 +81,8 @@ class HandGround:
     def say_soon(self, link: Link) -> None:
         link.say()
 
-    def gives_way(self, link: Link, written: int) -> bool:
-        return False
+    def go_on_soon(self, link: Link) -> None:
+        self.post(link.pump)
 
     def wake_at(self, at: float) -> None:
         """Likewise."""

@@ -19,7 +19,6 @@ from ...process.watcher import Watcher
 from ..asyncio_driver import AsyncioDriver
 from ..engine import Engine
 from ..ground import nothing_is_due
-from ..pace import Pace
 from .deliveries import Snapshot
 from .fleet import Fleet
 from .handle import FleetHandle, PluginHandle
@@ -44,7 +43,7 @@ class _LoopGround:
         self._clock = clock
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
-        self._pace = Pace()
+        self._to_go_on: set[Link] = set()
         self._to_say: set[Link] = set()  # calls that are made at the same time are written at once
 
     # The watcher that links see
@@ -85,11 +84,16 @@ class _LoopGround:
                 link.say()
                 self._driver.expect(link)
 
-    def gives_way(self, link: Link, written: int) -> bool:
-        if self._pace.is_kept(written):
-            return False
-        self._driver.loop.call_soon(link.go_on)
-        return True
+    def go_on_soon(self, link: Link) -> None:
+        if not self._to_go_on:
+            self._driver.loop.call_soon(self._go_on)
+        self._to_go_on.add(link)
+
+    def _go_on(self) -> None:
+        links, self._to_go_on = self._to_go_on, set()
+        for link in links:
+            if not link.finished:
+                link.pump()
 
     def wake_at(self, at: float) -> None:
         if self._timer is None or at < self._timer_at:

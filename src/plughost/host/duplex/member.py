@@ -44,6 +44,7 @@ from .ticket import Ticket
 DuplexLink = BoundLink[DuplexSession]
 
 RENDER = "plugin/render"
+TURN_S = 0.0002  # for which one is told what waits for it, before it and the others are heard
 RUNNING, CONVERSING = State.RUNNING, Conversing.RUNNING  # found in a fraction of the time, with every call
 
 
@@ -313,7 +314,6 @@ class Member:
         """The plugin has answered init: what waited for that is for it now."""
         self.lifecycle.init_done(self._engine.clock())
         link.shortcut, link.utter = self.shortcut.hear, self.shortcut.write_calls
-        link.gives_way = self._ground.gives_way
         self._obey(())
         for key in self._keys:
             link.conversation.tell(key, Lane.KEY)
@@ -355,7 +355,7 @@ class Member:
         session = link.conversation
         if not (session.news or self.has_events or link.finished or session.fault):
             return  # something was written, or half a frame has come
-        self._attending = True
+        self._attending, began = True, 0.0
         try:
             while True:
                 while (news := session.next_news()) is not None:
@@ -364,7 +364,11 @@ class Member:
                     self._fleet.feed(self)
                 if not session.has_to_say:
                     break
+                began = began or self._engine.clock()
                 link.pump()
+                if self._engine.clock() - began > TURN_S:  # it reads as fast as we write
+                    self._ground.go_on_soon(link)
+                    break
         finally:
             self._attending = False
         if link is not self.link:
@@ -493,8 +497,4 @@ class Member:
         waiting, self.waiting = self.waiting, {}
         self._keys.clear()
         for ticket in waiting:
-            if reason is RefuseReason.CLOSED:
-                ticket.end(HostClosed(f"{self.name} is closed"))
-            else:
-                failures = len(self.lifecycle.failures) or self.lifecycle.policy.failures_to_quarantine
-                ticket.end(refusals.quarantined(self.process, failures, self.last_failure))
+            ticket.end(refusals.refused(self, reason))

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ...contracts import outcome
 from ...contracts.base import Evidence, Fault
 from ...contracts.duplex.host import Ask
+from ...errors import HostClosed, PlughostError
 from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.binding import Binding
-from ...supervision.states import State
+from ...supervision.states import RefuseReason, State
+
+if TYPE_CHECKING:
+    from .member import Member
+
+
+def refused(member: Member, reason: RefuseReason) -> PlughostError:
+    """Return what those are told who wait for *member*, which is not started for this *reason*."""
+    if reason is RefuseReason.CLOSED:
+        return HostClosed(f"{member.name} is closed")
+    failures = len(member.lifecycle.failures) or member.lifecycle.policy.failures_to_quarantine
+    return quarantined(member.process, failures, member.last_failure)
 
 
 def quarantined(process: Binding, failures: int, last: PluginFailure | None) -> PluginFailure:
