@@ -104,12 +104,11 @@ def signalled(number: signal.Signals, what: str, name: str, *words: str) -> tupl
 
 
 @ENDING
-@pytest.mark.parametrize("name", ["plughost-pass-", "tmp"])
 def test_a_signal_that_comes_while_the_temporary_directory_is_made_leaves_none_behind(
-    number: signal.Signals, name: str, lab: Lab
+    number: signal.Signals, lab: Lab
 ) -> None:
     hello = str(lab.plugin("hello"))
-    status, told = signalled(number, "os.mkdir", name, str(lab.root), "--plugin", hello)
+    status, told = signalled(number, "os.mkdir", "tmp", str(lab.root), "--plugin", hello)  # the one in it
     assert (status, told["plugins_applied"]) == (128 + number, [])
     assert not lab.left_behind()
     assert lab.text("a.txt") == "a\n"
