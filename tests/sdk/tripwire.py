@@ -28,19 +28,26 @@ def looks_for_signals(code):
 
 
 class Tripwire:
-    """Calls *handler* at the *number*-th such step of the code that is watched, while a plugin serves."""
+    """Calls *handler* at the *number*-th such step of the code that is *watched*, while a plugin serves.
 
-    def __init__(self, number, handler):
+    If *always*, it need not serve.
+    """
+
+    def __init__(self, number, handler, *, watched=WATCHED, always=False):
         self.number, self.handler = number, handler
+        self._watched, self._always = watched, always
         self._serving = None  # the frame that serves
         self._last = {}  # the last instruction of each frame
 
     def trace(self, frame, what, _):
         code = frame.f_code
         if what == "call":
-            if "plughost_sdk" in code.co_filename:  # not what a test puts in the place of a system call
+            is_watched = code.co_filename.endswith(self._watched)
+            if (
+                is_watched or "plughost_sdk" in code.co_filename
+            ):  # not what a test puts in the place of a system call
                 self._last.pop(frame.f_back, None)  # it is in Python: its return is no such step
-            if not code.co_filename.endswith(WATCHED):
+            if not is_watched:
                 return None
             if code.co_name == "_serve":
                 self._serving = frame
@@ -62,7 +69,7 @@ class Tripwire:
         return not self.number
 
     def _step(self):
-        if self._serving is not None and self.number:
+        if (self._always or self._serving is not None) and self.number:
             self.number -= 1
             if not self.number:
                 self.handler()

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plughost.contracts.duplex.lanes import JOINED, JOINED_BYTES, Bounds, Lane, Lanes
+from tests.sdk.tripwire import Tripwire
 
 
 def put(lanes, lane, text):
@@ -17,6 +18,10 @@ def take(lanes, *, all_lanes=True):
 
 def drain(lanes):
     return list(iter(lambda: take(lanes), []))
+
+
+def drain_all(lanes):
+    return [text for taken in drain(lanes) for text in taken]
 
 
 BIG = "x" * JOINED_BYTES
@@ -178,3 +183,90 @@ def test_calls_alone_leave_as_they_do_among_others(sizes):
         assert shown == [waiting.shown for waiting in taken]
         assert list(alone.calls) == list(among.calls)
     assert not alone
+
+
+def put_call(lanes, number, text):
+    lanes.put_call(number, text.encode(), text.encode())
+
+
+def of_all_kinds(lanes, prefix, number):
+    for lane in (Lane.EVENT, Lane.KEY, Lane.REPLY):
+        put(lanes, lane, f"{prefix}{lane.value}")
+    put_call(lanes, number, f"{prefix}call")
+
+
+PUT = {
+    "calls": [f"call{number}" for number in range(JOINED + 2)],
+    "one call": ["call0"],
+    "calls and an event": ["call0", "call1", "event"],
+    "replies": ["reply", "reply2"],
+    "events": ["event", "event2"],
+    "keys": ["key", "key2"],
+}
+WORK = {
+    "take": lambda lanes: take(lanes),
+    "take replies": lambda lanes: take(lanes, all_lanes=False),
+    "take calls": lambda lanes: [each.decode() for each in lanes.take_calls()[1]],
+    "put an event": lambda lanes: put(lanes, Lane.EVENT, "eventW") and [],
+    "put a key": lambda lanes: put(lanes, Lane.KEY, "keyW") and [],
+}
+HANDLERS = {
+    "puts": lambda lanes: of_all_kinds(lanes, "h", 1000) or [],
+    "takes": lambda lanes: drain_all(lanes),
+    "takes one": lambda lanes: take(lanes),
+    "takes and puts": lambda lanes: [drain_all(lanes), of_all_kinds(lanes, "h", 1000)][0],
+}
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("waiting", PUT)
+def test_a_signal_handler_that_comes_in_between_loses_nothing_and_doubles_nothing(waiting, work, handler):
+    number, has_come = 0, True
+    while has_come:
+        number += 1
+        lanes, said = Lanes(Bounds()), list(PUT[waiting])
+        for at, text in enumerate(said):
+            if text.startswith("call"):
+                put_call(lanes, at, text)
+            else:
+                put(lanes, Lane(text.rstrip("2")), text)
+        taken = []
+        tripwire = Tripwire(
+            number,
+            lambda lanes=lanes, taken=taken: taken.extend(HANDLERS[handler](lanes)),
+            watched=("duplex/lanes.py",),
+            always=True,
+        )
+        taken += tripwire.watch(WORK[work], lanes) or []
+        has_come = tripwire.has_come
+        taken += drain_all(lanes)
+        said += {"put an event": ["eventW"], "put a key": ["keyW"]}.get(work, [])
+        if has_come and "puts" in handler:
+            said += ["hevent", "hkey", "hreply", "hcall"]
+        assert sorted(taken) == sorted(said), f"step {number}"
+        assert not lanes.is_fed(1, 1)
+        assert lanes.dropped == {Lane.KEY: 0, Lane.EVENT: 0}
+    assert number > 1
+
+
+@pytest.mark.parametrize("lane", [Lane.KEY, Lane.EVENT])
+def test_a_signal_handler_that_takes_what_was_to_be_dropped_breaks_nothing(lane):
+    number, has_come = 0, True
+    while has_come:
+        number += 1
+        lanes, taken = Lanes(Bounds(keys=2, events=2)), []
+        put(lanes, lane, "1")
+        put(lanes, lane, "2")
+        tripwire = Tripwire(
+            number,
+            lambda lanes=lanes, taken=taken: taken.extend(drain_all(lanes)),
+            watched=("duplex/lanes.py",),
+            always=True,
+        )
+        tripwire.watch(put, lanes, lane, "3")
+        has_come = tripwire.has_come
+        taken += drain_all(lanes)
+        assert len(taken) + lanes.dropped[lane] == 3
+        assert not lanes.is_fed(1, 1)
+    assert number > 1

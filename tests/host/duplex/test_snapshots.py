@@ -12,6 +12,7 @@ from plughost.capabilities.gates import Refusal
 from plughost.host.duplex.deliveries import ENTRY_COST, SnapshotLimits, Tally
 from plughost.host.duplex.frame_room import PAYLOAD_LIMIT
 from plughost.host.duplex.snapshots import FEW, HOST, Published, Snapshots
+from tests.sdk.tripwire import Tripwire
 
 
 def drained(store: Snapshots, plugin: str) -> list[tuple[str, bytes]]:
@@ -366,3 +367,61 @@ class Bus(RuleBasedStateMachine):
 
 TestBus = Bus.TestCase
 TestBus.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+
+
+INTERRUPTED = {
+    "publish": lambda store: store.publish(HOST, "t", b"w") and None,
+    "publish a latest state": lambda store: store.publish(HOST, "state", b"w") and None,
+    "take": lambda store: store.take("s"),
+}
+
+
+def take_all(store):
+    return list(iter(lambda: store.take("s"), None))
+
+
+def publish_both(store):
+    store.publish(HOST, "t", b"h")
+    store.publish(HOST, "state", b"h")
+    return []
+
+
+HANDLERS = {
+    "publishes": publish_both,
+    "takes": take_all,
+    "publishes and takes": lambda store: publish_both(store) + take_all(store),
+    "takes and publishes": lambda store: take_all(store) + publish_both(store),
+}
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+@pytest.mark.parametrize("work", INTERRUPTED)
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_a_signal_handler_that_comes_in_between_leaves_the_books_right(most, work, handler):
+    number, has_come = 0, True
+    while has_come:
+        number += 1
+        store = Snapshots(SnapshotLimits(waiting=most))
+        store.declare("s", ["t", "state"], latest_state=["state"])
+        store.publish(HOST, "t", b"1")
+        store.publish("p", "state", b"1")
+        taken = []
+        tripwire = Tripwire(
+            number,
+            lambda store=store, taken=taken: taken.extend(HANDLERS[handler](store)),
+            watched=("duplex/deliveries.py", "duplex/snapshots.py"),
+            always=True,
+        )
+        taken += filter(None, [tripwire.watch(INTERRUPTED[work], store)])
+        has_come = tripwire.has_come
+        taken += take_all(store)
+        tally = store.tally("s")
+        published = 2 + (work != "take") + 2 * (has_come and "publishes" in handler)
+        assert (store.version, tally.queued) == (published, published), f"step {number}"
+        assert len({each.version for each in taken}) == len(taken) == tally.delivered
+        assert tally.queued == tally.delivered + tally.replaced + tally.dropped
+        assert (store.queued, store.waiting("s")) == (0, 0)
+        latest = [store.get("t"), store.get("state")]
+        assert store.stored == sum(each.cost for each in latest)
+        assert max(each.version for each in latest) == published
+    assert number > 1

@@ -5,13 +5,17 @@ Here everything waits in lanes, and only a little is handed out at a time: every
 some small ones together. A key thus waits behind one piece at most, however much was published. Of the rest, answers
 to the plugin's own calls go first: it may be standing still for them. Calls and events leave in the order in which
 they came here.
+
+A signal's handler that publishes or calls comes in here between any two steps, and puts and takes as well. Python
+looks for signals after a call and before a repetition: what must not be torn has neither, and what was seen before may
+be gone.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 
 from msgspec import Struct
 
@@ -49,6 +53,8 @@ class Waiting(Struct, frozen=True, gc=False):
     shown: bytes  # the body, as whoever watches may see it
 
 
+# What it is to look at the first of what a signal's handler has taken meanwhile, or added to.
+_CHANGED = (LookupError, StopIteration, RuntimeError)
 _NONE: deque[Waiting] = deque(maxlen=0)  # an empty lane: five hundred idle plugins have three of them each
 
 
@@ -109,14 +115,18 @@ class Lanes:
     def put(self, lane: Lane, frame: bytes, shown: bytes) -> int:
         """Let *frame* wait in *lane*. Returns how many older ones had to go for it."""
         self._number += 1
-        self._lane(lane, begin=True).append(Waiting(self._number, frame, shown))
+        waiting, size = Waiting(self._number, frame, shown), len(frame)
+        self._lane(lane, begin=True).append(waiting)
         if lane is Lane.REPLY:
             return 0
         if lane is Lane.EVENT:
-            self._event_bytes += len(frame)
+            self._event_bytes += size
         gone = 0
         while self._over(lane):
-            self._drop_oldest(lane)
+            try:
+                self._drop_oldest(lane)
+            except _CHANGED:
+                continue
             gone += 1
         if gone:
             self._count_lost(lane, gone)
@@ -128,40 +138,40 @@ class Lanes:
         Unless *all_lanes*, nothing but a reply is: the plugin is not ready for the rest.
         """
         if not all_lanes:
-            return [self._pop_reply()] if self.replies else []
-        taken = list(self.keys)
-        self.keys = _NONE
+            return self._take_reply()
+        keys, self.keys = self.keys, _NONE
+        taken = list(keys)
         size, most = 0, len(taken) + JOINED
         while len(taken) < most:
-            if self.replies:
-                first, pop = self.replies[0], self._pop_reply
-            elif self.calls and (not self.events or self._first_call().number < self.events[0].number):
-                first, pop = self._first_call(), self._pop_call
-            elif self.events:
-                first, pop = self.events[0], self._pop_event
-            else:
-                break
-            size += len(first.frame)
-            if size > JOINED_BYTES and size > len(first.frame):  # it would not be alone
-                break
             try:
-                taken.append(pop())
-            except (LookupError, StopIteration):  # a signal's handler has come in between, and written it
+                if self.replies:
+                    first, pop = self.replies[0], self._pop_reply
+                elif self.calls and (not self.events or self._first_call().number < self.events[0].number):
+                    first, pop = self._first_call(), self._pop_call
+                elif self.events:
+                    first, pop = self.events[0], self._pop_event
+                else:
+                    break
+                if size and size + len(first.frame) > JOINED_BYTES:  # it would not be alone
+                    break
+                waiting = pop()
+            except _CHANGED:
                 continue
+            taken.append(waiting)
+            size += len(waiting.frame)
         return taken
 
     def take_calls(self) -> tuple[bytes, list[bytes]]:
         """Like `take`, where nothing but calls waits. Returns their frames, joined, and what is shown of them."""
-        taken = list(islice(self.calls.values(), JOINED))
-        sizes = [len(waiting.frame) for waiting in taken]
-        if sum(sizes) > JOINED_BYTES:  # as many as are within it, or one
-            taken = taken[: max(1, sum(end <= JOINED_BYTES for end in accumulate(sizes)))]
-        if len(taken) == len(self.calls):
-            self.calls.clear()
-        else:
-            for call_id in list(islice(self.calls, len(taken))):
-                del self.calls[call_id]
-        return b"".join([waiting.frame for waiting in taken]), [waiting.shown for waiting in taken]
+        frames, shown, size = list[bytes](), list[bytes](), 0
+        for call_id, waiting in self._first_calls():
+            size += len(waiting.frame)
+            if frames and size > JOINED_BYTES:
+                break
+            if self.calls.pop(call_id, None) is not None:  # else it was written meanwhile
+                frames.append(waiting.frame)
+                shown.append(waiting.shown)
+        return b"".join(frames), shown
 
     def withdraw(self, call_id: int) -> bool:
         """Take a call out that still waits. Returns whether it did."""
@@ -184,16 +194,34 @@ class Lanes:
         match lane:
             case Lane.KEY:
                 if begin and self.keys is _NONE:
-                    self.keys = deque()
+                    fresh: deque[Waiting] = deque()
+                    self.keys = self.keys or fresh
                 return self.keys
             case Lane.REPLY:
                 if begin and self.replies is _NONE:
-                    self.replies = deque()
+                    fresh = deque()
+                    self.replies = self.replies or fresh
                 return self.replies
             case _:
                 if begin and self.events is _NONE:
-                    self.events = deque()
+                    fresh = deque()
+                    self.events = self.events or fresh
                 return self.events
+
+    def _take_reply(self) -> list[Waiting]:
+        while self.replies:
+            try:
+                return [self._pop_reply()]
+            except _CHANGED:
+                continue
+        return []
+
+    def _first_calls(self) -> list[tuple[int, Waiting]]:
+        while True:
+            try:
+                return list(islice(self.calls.items(), JOINED))
+            except _CHANGED:
+                continue
 
     def _first_call(self) -> Waiting:
         return next(iter(self.calls.values()))
@@ -209,7 +237,8 @@ class Lanes:
 
     def _pop_event(self) -> Waiting:
         waiting = self.events.popleft()
-        self._event_bytes -= len(waiting.frame)
+        size = len(waiting.frame)
+        self._event_bytes -= size
         if not self.events:
             self.events = _NONE
         return waiting

@@ -1,4 +1,8 @@
-"""Publishes -> what one subscriber is to be told, in publish order and within bounds. Knows of no other subscriber."""
+"""Publishes -> what one subscriber is to be told, in publish order and within bounds. Knows of no other subscriber.
+
+A signal's handler that publishes comes in between any two steps, and puts and takes as well. Python looks for signals
+after a call and before a repetition: what must not be torn has neither, and what was seen before may be gone.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +91,7 @@ class Deliveries:
     def put(self, snapshot: Snapshot) -> None:
         """Queue *snapshot* at the end. If too much waits, the oldest is dropped, and never the newest."""
         self._count(queued=1)
-        if snapshot.topic in self._latest_state and snapshot.topic in self._last:
-            self._remove(self._last[snapshot.topic])
+        if snapshot.topic in self._latest_state and self._remove(self._last.get(snapshot.topic)) is not None:
             self._count(replaced=1)
         if not self._waiting:
             self._waiting, self._last = {}, {}
@@ -96,33 +99,51 @@ class Deliveries:
         self._last[snapshot.topic] = snapshot.version
         self.cost += snapshot.cost
         while len(self._waiting) > 1 and self._too_much():
-            self._remove(next(iter(self._waiting)))
-            self._count(dropped=1)
+            if self._remove_oldest() is not None:
+                self._count(dropped=1)
 
     def take(self) -> Snapshot | None:
         """Take the oldest, or None if nothing waits."""
-        if not self._waiting:
-            return None
-        self._count(delivered=1)
-        return self._remove(next(iter(self._waiting)))
+        while self._waiting:
+            snapshot = self._remove_oldest()
+            if snapshot is not None:
+                self._count(delivered=1)
+                return snapshot
+        return None
 
     def forget(self, unwanted: Callable[[str], bool]) -> None:
         """Let go of what waits of the topics that are *unwanted* by now."""
-        for version in [each.version for each in self._waiting.values() if unwanted(each.topic)]:
-            self._remove(version)
-            self._count(forgotten=1)
+        for snapshot in list(self._waiting.values()):
+            if unwanted(snapshot.topic) and self._remove(snapshot.version) is not None:
+                self._count(forgotten=1)
 
     def _too_much(self) -> bool:
         return len(self._waiting) > self._limits.waiting or self.cost > self._limits.queue
 
-    def _remove(self, version: int) -> Snapshot:
-        snapshot = self._waiting.pop(version)
+    def _remove_oldest(self) -> Snapshot | None:
+        """Remove the oldest and return it, or None if a signal's handler has done so."""
+        try:
+            return self._remove(next(iter(self._waiting)))
+        except (StopIteration, RuntimeError):  # none is left, or others are
+            return None
+
+    def _remove(self, version: int | None) -> Snapshot | None:
+        """Remove what has *version* and return it, or None if it does not wait any more."""
+        if version is None or version not in self._waiting:
+            return None
+        snapshot = self._waiting[version]
+        del self._waiting[version]
         self.cost -= snapshot.cost
-        if self._last[snapshot.topic] == version:
+        if snapshot.topic in self._last and self._last[snapshot.topic] == version:
             del self._last[snapshot.topic]
         if not self._waiting:
             self._waiting = self._last = _NONE
         return snapshot
 
     def _count(self, **more: int) -> None:
-        self.tally = replace(self.tally, **{key: getattr(self.tally, key) + by for key, by in more.items()})
+        while True:
+            before = self.tally
+            after = replace(before, **{key: getattr(before, key) + by for key, by in more.items()})
+            if self.tally is before:  # else a signal's handler has counted as well
+                self.tally = after
+                return

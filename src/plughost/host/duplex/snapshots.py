@@ -4,7 +4,8 @@ Theory of operation. One counter stamps every publish, so that versions rise ove
 later publish. Each subscriber has a queue of its own: one that does not read loses its own oldest deliveries and
 nobody else's. Of a topic whose latest state is all that matters, a new publish takes the place of a waiting one; it
 goes to the end, since order is publish order. Everything held is billed in bytes, names and book-keeping included,
-because a plugin decides how many topics there are and how large.
+because a plugin decides how many topics there are and how large. A signal's handler may publish while a publish is
+under way: Python looks for signals after a call and before a repetition, so what must not be torn has neither.
 """
 
 from __future__ import annotations
@@ -81,10 +82,13 @@ class Snapshots:
         """Store *payload* as the latest of *topic* and queue it for its subscribers, but not for *publisher*."""
         if (refusal := self._bad_topic(topic)) is not None:
             return refusal
-        snapshot = Snapshot(topic, payload, self._version + 1, publisher)
-        if (refusal := self._too_much(snapshot)) is not None:
-            return refusal
-        self._version = snapshot.version
+        while True:
+            snapshot = Snapshot(topic, payload, self._version + 1, publisher)
+            if (refusal := self._too_much(snapshot)) is not None:
+                return refusal
+            if snapshot.version > self._version:  # else a signal's handler has taken it
+                self._version = snapshot.version
+                break
         self._replace(snapshot)
         told = tuple(sorted(self._wanting.get(topic, set()) - {publisher}))
         for name in told:
@@ -185,13 +189,18 @@ class Snapshots:
         return bill - freed.cost if freed is not None and freed.publisher != HOST else bill
 
     def _replace(self, snapshot: Snapshot) -> None:
-        before = self._latest.get(snapshot.topic)
-        if before is not None:
-            self._bills[before.publisher] -= before.cost
-            if not self._bills[before.publisher]:
-                del self._bills[before.publisher]
-        self._latest[snapshot.topic] = snapshot
-        self._bills[snapshot.publisher] = self._bills.get(snapshot.publisher, 0) + snapshot.cost
+        latest, bills, topic = self._latest, self._bills, snapshot.topic
+        if topic in latest:
+            before = latest[topic]
+            if before.version > snapshot.version:  # of a signal's handler, which came in between
+                return
+            bills[before.publisher] -= before.cost
+            if not bills[before.publisher]:
+                del bills[before.publisher]
+        latest[topic] = snapshot
+        if snapshot.publisher not in bills:
+            bills[snapshot.publisher] = 0
+        bills[snapshot.publisher] += snapshot.cost
 
     def _note(self, plugin: str, topics: Iterable[str]) -> None:
         """Write down anew whether *plugin* wants each of *topics*."""
