@@ -50,6 +50,24 @@ def test_a_pass_is_shown_as_a_table_and_as_json(lab: Lab, run: Run) -> None:
     assert shown["plugins_applied"] == lab.entries[1:]
 
 
+@pytest.mark.parametrize(
+    "words", [("",), ("tree", "--logs", ""), ("tree", "--record", ""), ("tree", "--root", " ")]
+)
+def test_an_empty_word_is_not_the_directory_we_are_in(words: tuple[str, ...], lab: Lab, run: Run) -> None:
+    hello = str(lab.plugin("hello"))
+    before = sorted(os.listdir(lab.home))
+    assert run("transform", *words, "--plugin", hello).status == 2
+    assert sorted(os.listdir(lab.home)) == before
+    assert lab.text("a.txt") == "a\n"
+
+
+def test_a_directory_that_is_named_as_a_file_is_refused(lab: Lab, run: Run) -> None:
+    lab.write({"sub/c.txt": ""})
+    ran = run("transform", "tree", "--plugin", str(lab.plugin("hello")), "--file", "sub")
+    assert ran.status != 0
+    assert "directory" in ran.stderr
+
+
 def test_a_failure_is_told_with_its_cause_and_the_exit_status(lab: Lab, run: Run) -> None:
     fails, crashes = (
         lab.plugin("fails", FAILS),

@@ -325,6 +325,22 @@ def test_also_what_recovery_writes_has_an_end_and_tells_how_much_there_was(
         ("input_timeout_s", "3"),
         ("order", "one"),
         ("files", "a.txt"),
+        ("order", None),
+        ("order", [None]),
+        ("order", [b"one"]),
+        ("files", [1]),
+        ("files", [b"a.txt"]),
+        ("files", [None]),
+        ("forbidden", None),
+        ("forbidden", [1]),
+        ("forbidden", [b"a.txt"]),
+        ("record", 5),
+        ("record", b"record.json"),
+        ("logs", 5),
+        ("dry_run", "no"),
+        ("fatal", None),
+        ("keep_partial", 1),
+        ("confine", "yes"),
         ("forbidden", ["/etc"]),
         ("forbidden", ["x/../a.txt"]),
     ],
@@ -336,6 +352,30 @@ def test_an_option_of_a_wrong_kind_is_refused_before_anything_is_begun(
     with pytest.raises(LocalProtocolError):
         both.run(both.plugin("one"), **{key: value})
     assert both.portrait() == before
+
+
+@pytest.mark.parametrize("plugins", [None, 5, [None], [5], [b"one"], b"one", {"one": 1}], ids=repr)
+def test_what_names_no_plugins_is_refused(plugins: Any, lab: Lab) -> None:
+    with blocking.Host() as host, pytest.raises(LocalProtocolError):
+        host.run_pass(lab.root, plugins)
+
+
+@pytest.mark.parametrize("directory", [None, 5, b"tree"], ids=repr)
+def test_what_names_no_directory_is_refused(directory: Any, lab: Lab) -> None:
+    with blocking.Host() as host, pytest.raises(LocalProtocolError):
+        host.run_pass(directory, [lab.plugin("one")])
+
+
+@pytest.mark.parametrize("key", ["record", "logs"])
+def test_an_empty_path_is_not_the_directory_we_are_in(
+    key: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    with pytest.raises(TreeError):
+        lab.run(lab.plugin("one"), **{key: ""})
+    assert not os.listdir(here)
 
 
 def test_no_directory_is_not_the_one_we_are_in(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,6 +159,16 @@ def test_a_path_of_the_callers_that_leaves_the_tree_or_is_not_there_is_refused(p
         lab.run(lab.plugin("hello"), files=[path])
 
 
+@pytest.mark.parametrize("path", ["sub", "sub/", "link"])
+def test_a_directory_that_the_caller_names_as_a_file_is_refused(path: str, lab: Lab) -> None:
+    lab.write({"sub/c.txt": ""})
+    (lab.root / "link").symlink_to("sub")
+    with pytest.raises(LocalProtocolError) as caught:
+        lab.run(lab.plugin("hello"), files=["a.txt", path])
+    assert "directory" in str(caught.value)
+    assert not (lab.root / ".exlab-wizard").exists()
+
+
 def test_odd_names_are_given_and_recorded_and_those_that_are_not_utf8_are_left_out_with_a_word(
     both: Lab,
 ) -> None:

@@ -32,6 +32,18 @@ class Seconds(click.FloatRange):
         return found
 
 
+class NamedPath(click.Path):
+    """A path. An empty word is none, and not the directory we are in: a variable of the shell is not set."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and not value.strip():
+            self.fail("it is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 contract = click.option(
     "--contract",

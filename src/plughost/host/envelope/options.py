@@ -158,6 +158,8 @@ def plan(
 
     Raises ManifestError, TreeError for the directory, LocalProtocolError for everything else that is wrong.
     """
+    if not _is_path(directory):
+        raise LocalProtocolError(f"the directory is {directory!r:.80}: name one by its path")
     root = _tree(directory)
     unknown = set(keywords) - set(PassKeywords.__annotations__)
     if unknown:
@@ -168,7 +170,7 @@ def plan(
     files = options.pop("files", None)
     for key in ("record", "logs"):
         if options.get(key) is not None:
-            options[key] = Path(options[key]).absolute()
+            options[key] = _place(key, options[key])
     _check_note(options.get("record"))
     forbidden = (
         *(_guarded(each) for each in options.get("forbidden", FORBIDDEN)),
@@ -212,6 +214,12 @@ def _tree(directory: str | os.PathLike[str]) -> Path:
     return Path(root)
 
 
+def _place(key: str, path: str | os.PathLike[str]) -> Path:
+    if not os.fspath(path):
+        raise TreeError("''", f"no place for the {key} was named", "Name one, or leave it out")
+    return Path(path).absolute()
+
+
 def _check_note(record: Path | None) -> None:
     """Raise TreeError for a place that cannot be noted for who recovers a killed pass: the note is JSON."""
     places = {"Name another record": record, "Let TMPDIR name another directory": tempfile.gettempdir()}
@@ -225,28 +233,50 @@ def _spelled(path: str | os.PathLike[str]) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
+
+
+def _is_list(value: object, fits: Callable[[object], bool]) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes) and all(map(fits, value))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
 _TEXTS = ("template_name", "template_version", "run_kind", "equipment_id", "project")
 
 
 def _check_types(options: Mapping[str, Any]) -> None:
     """Raise LocalProtocolError for what no type checker has stopped."""
     for key, value in options.items():
-        if key in _TEXTS:
-            fits = isinstance(value, str) and is_utf8(value)
-        elif key in ("variables", "answers"):
-            fits = isinstance(value, Mapping)
-        elif key in ("order", "files", "forbidden"):
-            fits = value is None or (isinstance(value, Sequence) and not isinstance(value, str | bytes))
-        elif key == "jobs":
-            fits = type(value) is int
-        elif key == "input_timeout_s":
-            fits = value is None or isinstance(value, int | float)
-        else:
-            fits = True
-        if not fits:
+        if not _fits(key, value):
             raise LocalProtocolError(
                 f"{key} is {value!r:.80}: see the documentation of run_pass for what it may be"
             )
+
+
+def _fits(key: str, value: Any) -> bool:
+    match key:
+        case _ if key in _TEXTS:
+            return isinstance(value, str) and is_utf8(value)
+        case "variables" | "answers":
+            return isinstance(value, Mapping)
+        case "order" | "forbidden":
+            return _is_list(value, _is_text)
+        case "files":
+            return value is None or _is_list(value, _is_path)
+        case "record" | "logs":
+            return value is None or _is_path(value)
+        case "jobs":
+            return type(value) is int
+        case "input_timeout_s":
+            return value is None or isinstance(value, int | float)
+        case "confine":
+            return value is None or isinstance(value, bool)
+        case _:  # those that are on or off
+            return isinstance(value, bool)
 
 
 def _guarded(path: str) -> str:
@@ -271,7 +301,9 @@ def _own(root: Path, record: Path | None, logs: Path | None) -> list[str]:
 
 
 def _manifests(plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest]) -> list[EnvelopeManifest]:
-    if isinstance(plugins, str | bytes) or any(each in ("", b"") for each in plugins):
+    if not _is_list(
+        plugins, lambda each: isinstance(each, EnvelopeManifest) or (_is_path(each) and each != "")
+    ):
         raise LocalProtocolError("plugins are a list of directories or names, none of them empty")
     manifests = [
         each if isinstance(each, EnvelopeManifest) else project.resolve_envelope(os.fspath(each), Path())
@@ -311,13 +343,15 @@ def _relative(root: Path, path: str) -> str:
 
 
 def check_files(planned: PassOptions) -> None:
-    """Raise LocalProtocolError for a file that is not in the tree. The caller has recovered the tree."""
+    """Raise LocalProtocolError for what is no file in the tree. The caller has recovered the tree."""
     for path in planned.files or ():
         joined = os.path.join(planned.root, path)
         if os.path.realpath(os.path.dirname(joined)) != os.path.dirname(joined):
             raise LocalProtocolError(f"{path} leaves {planned.root} by way of a symbolic link")
         if not os.path.lexists(joined):
             raise LocalProtocolError(f"{path} is not there: there is no {joined}")
+        if os.path.isdir(joined):
+            raise LocalProtocolError(f"{path} is a directory: name the files in it")
 
 
 def _by_way_of(root: Path, path: str) -> str:

@@ -25,7 +25,7 @@ SHOWN = 400  # characters of a log line, an error or a summary; log and record h
 
 
 @click.command("transform", short_help="Run envelope plugins over the files of a directory.")
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=options.NamedPath())
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="P", help="A plugin's directory or name; repeatable."
 )
@@ -33,7 +33,7 @@ SHOWN = 400  # characters of a log line, an error or a summary; log and record h
     "--root",
     "roots",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=options.NamedPath(),
     help="A directory of plugins, for names; repeatable, a later one wins. Without --plugin: all of them.",
 )
 @click.option(
@@ -68,10 +68,8 @@ SHOWN = 400  # characters of a log line, an error or a summary; log and record h
     metavar="S",
     help="Seconds for the answers to one question.",
 )
-@click.option(
-    "--record", type=click.Path(path_type=Path), help="The record; .exlab-wizard/creation.json otherwise."
-)
-@click.option("--logs", type=click.Path(path_type=Path), help="Where logs go; .exlab-wizard otherwise.")
+@click.option("--record", type=options.NamedPath(), help="The record; .exlab-wizard/creation.json otherwise.")
+@click.option("--logs", type=options.NamedPath(), help="Where logs go; .exlab-wizard otherwise.")
 @click.option("--recover", is_flag=True, help="Only put right what a killed pass has left, then stop.")
 @options.as_json
 def command(
