@@ -353,3 +353,33 @@ def test_a_reader_that_goes_away_is_no_traceback(greeter: Path) -> None:
     command = f"{sys.executable} -m plughost explain | head -c 1 >/dev/null"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=250, check=False)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "transform . --plugin one",
+        "transform --recover .",
+        "list",
+        "check one",
+        "check .",
+        "describe one",
+        "lint .",
+        "screen .",
+        "new envelope one",
+    ],
+)
+def test_a_command_in_a_directory_that_is_gone_says_so(words: str, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'rmdir "{gone}" && exec "$0" -P -m plughost {words}', sys.executable],
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.returncode == 3, ran.stderr
+    assert ran.stderr
+    assert "Errno" not in ran.stderr

@@ -46,6 +46,17 @@ def test_without_a_project_file_there_are_no_plugins(tmp_path, monkeypatch):
     assert (found.file, found.entries) == (None, ())
 
 
+def test_a_working_directory_that_is_gone_belongs_to_no_project(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ManifestError):
+        project.load(Path())
+    with pytest.raises(ManifestError):
+        project.resolve_envelope("one", Path())
+
+
 def test_an_empty_project_knows_no_plugins(tmp_path, put_project):
     file = put_project("")
     found = project.load(tmp_path)

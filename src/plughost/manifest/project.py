@@ -73,8 +73,11 @@ class Project:
 
 
 def nearest(start: Path) -> Path | None:
-    """Return the `plughost.toml` of *start* or of the closest directory above it."""
-    where = start.absolute()
+    """Return the `plughost.toml` of *start* or of the closest directory above it. Raises ManifestError."""
+    try:
+        where = start.absolute()
+    except FileNotFoundError as error:
+        raise ManifestError(str(start), "", "the working directory is gone", "Change to another") from error
     for directory in (where, *where.parents):
         if os.path.isfile(directory / FILE_NAME):
             return directory / FILE_NAME

@@ -378,6 +378,22 @@ def test_an_empty_path_is_not_the_directory_we_are_in(
     assert not os.listdir(here)
 
 
+@pytest.mark.parametrize(
+    ("directory", "options"),
+    [(".", {}), ("tree", {}), (None, {"record": "r.json"}), (None, {"logs": "logs"})],
+)
+def test_what_is_relative_to_a_working_directory_that_is_gone_is_refused(
+    directory: str | None, options: dict[str, Any], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, plugin = lab.home / "gone", lab.plugin("one")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with blocking.Host() as host, pytest.raises(TreeError):
+        host.run_pass(directory or lab.root, [plugin], **options)
+    assert lab.text("a.txt") == "a\n"
+
+
 def test_no_directory_is_not_the_one_we_are_in(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = lab.plugin("one")
     monkeypatch.chdir(lab.root)

@@ -107,11 +107,22 @@ def run(arguments: list[str] | None = None) -> None:
 
 def _system_error(terminal: Terminal, error: OSError) -> int:
     """Tell an error of the system: a file that cannot be written, a disk that is full."""
+    if isinstance(error, FileNotFoundError) and _is_homeless():
+        return report(terminal, TreeError(".", "the working directory is gone", "Change to another"))
     problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     with suppress(OSError):
         terminal.data({"ok": False, "problem": problem})
         terminal.error(problem)
     return EXIT_INTERNAL
+
+
+def _is_homeless() -> bool:
+    """Tell whether the working directory was removed: whatever is relative to it is not there then."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _flush() -> None:

@@ -202,6 +202,8 @@ def _tree(directory: str | os.PathLike[str]) -> Path:
         ) from error
     except ValueError as error:
         raise TreeError(repr(directory), f"no path: {error}", "Name a directory") from error
+    except FileNotFoundError as error:  # of what is not there the path is known all the same
+        raise _homeless(directory) from error
     left = store.locate(Path(directory))
     if (
         left is not None
@@ -217,7 +219,16 @@ def _tree(directory: str | os.PathLike[str]) -> Path:
 def _place(key: str, path: str | os.PathLike[str]) -> Path:
     if not os.fspath(path):
         raise TreeError("''", f"no place for the {key} was named", "Name one, or leave it out")
-    return Path(path).absolute()
+    try:
+        return Path(path).absolute()
+    except FileNotFoundError as error:
+        raise _homeless(path) from error
+
+
+def _homeless(path: str | os.PathLike[str]) -> TreeError:
+    return TreeError(
+        _spelled(path), "the working directory is gone, which it is relative to", "Change to another"
+    )
 
 
 def _check_note(record: Path | None) -> None:
