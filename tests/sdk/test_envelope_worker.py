@@ -11,6 +11,8 @@ from pathlib import Path
 import plughost_sdk
 import pytest
 from plughost_sdk.envelope_frame import FRAME_LIMIT
+from plughost_sdk.envelope_lifecycle import WORDS_LIMIT
+from plughost_sdk.envelope_log import CUT
 
 WORKER = Path(plughost_sdk.__file__).parent / "envelope_worker.py"
 PLUGINS = Path(__file__).parent / "envelope_plugins"
@@ -147,6 +149,13 @@ def test_a_plugin_that_ends_its_process_leaves_no_line(start, status):
 def test_a_keyboard_interrupt_ends_the_worker_without_a_line(start):
     child = start(source("raise KeyboardInterrupt"))
     assert (child.returncode, child.stdout) == (-signal.SIGINT, b"")
+
+
+def test_an_interrupted_worker_is_not_cleaned_up_after(start, root):
+    clean_up = "    def on_plugin_failure(self, error, ctx): (ctx.dst_root / 'cleaned').touch()"
+    child = start(source("os.kill(os.getpid(), 2); input()") + clean_up)
+    assert (child.returncode, child.stdout) == (-signal.SIGINT, b"")
+    assert not (root / "cleaned").exists()
 
 
 def test_a_failure_is_cleaned_up_after_whatever_it_was(start, root):
@@ -290,8 +299,14 @@ def test_a_detail_that_is_no_json_is_no_line_and_3_and_is_named(start, detail):
     assert "detail" in record["message"]
 
 
+def large(size):
+    """Return the source of a plugin that describes a change in so many characters."""
+    body = f"return [FileChange(path, 'modify', 'x' * {size})]"
+    return source(body, "describe_changes(self, path, ctx)")
+
+
 def test_a_reply_over_the_limit_is_no_line_and_3_and_its_size_is_named(start):
-    child = start(source(f"raise PluginError('x' * {FRAME_LIMIT})"))
+    child = start(large(FRAME_LIMIT), {"dry_run": True})
     assert (child.returncode, child.stdout) == (3, b"")
     (record,) = records_of(child, "ERROR")
     assert str(FRAME_LIMIT) in record["message"]
@@ -299,9 +314,25 @@ def test_a_reply_over_the_limit_is_no_line_and_3_and_its_size_is_named(start):
 
 
 def test_a_large_reply_within_the_limit_arrives_whole(start):
-    child = start(source(f"raise PluginError('x' * {FRAME_LIMIT // 2 - 1000})"))
+    child = start(large(FRAME_LIMIT - 1000), {"dry_run": True})
+    assert child.returncode == 0
+    ((change,),) = [each["changes"] for each in reply_of(child)["per_file"]]
+    assert len(change["summary"]) == FRAME_LIMIT - 1000
+
+
+@pytest.mark.parametrize("size", [WORDS_LIMIT, WORDS_LIMIT + 1, 3_000_000])
+def test_of_a_long_message_is_sent_what_a_host_keeps(start, size):
+    child = start(source(f"raise PluginError('x' * {size})"))
     assert child.returncode == 1
-    assert len(reply_of(child)["error_message"]) == FRAME_LIMIT // 2 - 1000
+    reply = reply_of(child)
+    expected = "x" * WORDS_LIMIT + (CUT if size > WORDS_LIMIT else "")
+    assert [reply["error_message"], reply["per_file"][0]["error"]] == [expected, expected]
+
+
+def test_of_what_can_handle_raises_is_sent_what_a_host_keeps(start):
+    child = start(source("raise ValueError('x' * 3_000_000)", "can_handle(self, path, variables)"))
+    assert child.returncode == 0
+    assert len(reply_of(child)["per_file"][0]["error"]) <= WORDS_LIMIT + len(CUT)
 
 
 def test_a_lone_surrogate_in_the_reply_is_replaced(start):

@@ -2,7 +2,7 @@
 
 Theory of operation: whatever a hook raises ends the run, but for `can_handle`, which only ends its file. A
 question to the operator and a `PluginError` are answers of the plugin. Anything else is a crash, and a crash
-has no reply: `sys.exit(0)` in a hook must never look like success.
+has no reply: `sys.exit(0)` in a hook must never look like success. `KeyboardInterrupt` ends the process as SIGINT does.
 """
 
 import os
@@ -10,7 +10,7 @@ import os
 from .envelope import PluginError, PluginInputRequired
 from .envelope_context import FileChange
 from .envelope_frame import EXIT_CRASHED, EXIT_FAILED, EXIT_INPUT_REQUIRED, EXIT_SUCCESS
-from .envelope_log import shown
+from .envelope_log import CUT, shown
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Reply = dict[str, Any]
 
-WORDS_LIMIT = 4_096  # characters of an exception's message that are logged
+WORDS_LIMIT = 4_096  # characters of an exception's message that are logged and sent: as many as a host keeps
 TRACEBACK_LIMIT = 16_384  # characters of a traceback that are logged: its end, where the cause is
 
 
@@ -47,7 +47,7 @@ class Lifecycle:
             self._index = None
             self._call("post_transform_all", self._context)
         except KeyboardInterrupt:
-            raise  # somebody at a terminal wants this to end
+            raise  # it is what SIGINT raises: somebody wants this to end, and the host puts right what it left
         except BaseException as error:
             return self._end(error)
         return EXIT_SUCCESS, self._reply("success")
@@ -78,7 +78,7 @@ class Lifecycle:
         except PluginInputRequired:
             raise
         except Exception as error:
-            entry.update(status="failed", error=f"can_handle raised {words(error)}")
+            entry.update(status="failed", error=_cut(f"can_handle raised {words(error)}"))
             log_exception(self._context.log, entry["error"], error, level="WARNING", path=entry["path"])
             return False
 
@@ -150,9 +150,13 @@ def words(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an exception says, or its type if it says nothing."""
+    """Return what an exception says, as much of it as is kept, or its type if it says nothing."""
     text = shown(error, str)
-    return text if text.strip() else type(error).__name__
+    return _cut(text) if text.strip() else type(error).__name__
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WORDS_LIMIT else text[:WORDS_LIMIT] + CUT
 
 
 def log_exception(
