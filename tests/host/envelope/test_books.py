@@ -475,3 +475,17 @@ def test_a_pass_that_is_settled_says_so_last(both: Lab) -> None:
     told = [event.what for event in both.events if isinstance(event.what, PluginApplied | PassSettled)]
     assert told[-1] == PassSettled(result.run)
     assert len(told) == 3
+
+
+def test_what_could_not_be_kept_is_named(both: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes, path = Snapshot.changes, str(both.root / "sub/busy.db")
+
+    def refuse(_: Snapshot) -> Any:
+        monkeypatch.setattr(Snapshot, "changes", changes)
+        raise TreeError(path, "something else is writing to it", "Let that finish first")
+
+    monkeypatch.setattr(Snapshot, "changes", refuse)
+    entry = both.one(both.plugin("one"))
+    assert entry.status == "failed"
+    assert path in (entry.error or "")
+    assert both.text("a.txt") == "a\n"

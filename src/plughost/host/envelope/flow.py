@@ -313,7 +313,7 @@ class Pass:
         except TreeError as error:  # what it made of the tree cannot be looked at, or not be saved
             changes = None
             if run.good:
-                run.error = f"what it left could not be kept: {error.problem}"
+                run.error = f"what it left could not be kept: {error.path}: {error.problem}"
         if entries is None:
             if changes is None or changes:
                 self._put_back([(run, violations)])
