@@ -10,9 +10,13 @@ Importing this package is cheap: each name is loaded when it is first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = (
+    False  # type checkers take this name as true; importing typing would cost as much as all the rest
+)
 if TYPE_CHECKING:
+    from typing import Any
+
     from . import blocking as blocking
     from .autopsy import Autopsy as Autopsy
     from .autopsy import ExitStatus as ExitStatus

@@ -1,5 +1,5 @@
 """`python -m plughost` is `plughost`."""
 
-from .frontends.cli.main import run
+from .frontends.cli.entry import run
 
 run()

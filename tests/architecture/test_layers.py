@@ -141,6 +141,7 @@ def test_every_public_name_can_be_imported() -> None:
     [
         ("import plughost", {"asyncio", "msgspec", "click", "rich", "subprocess", "logging"}),
         ("import plughost.blocking", {"asyncio", "click", "rich", "logging", "uvloop"}),
+        ("import plughost.frontends.cli.entry", {"click", "typing", "plughost.frontends.cli.main"}),
         ("import plughost.frontends.cli.main", {"asyncio", "msgspec", "rich", "subprocess"}),
         ("import plughost_sdk", {"json", "typing", "re"}),
     ],

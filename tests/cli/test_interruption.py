@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,39 @@ def test_a_signal_that_comes_when_all_is_done_hides_nothing_of_it(
     done = [("a-done", "success"), ("b-fails", "failed"), ("c-done", "success")]
     assert applied == done[: 2 if words else 3]
     assert told["plugins_applied"] == lab.entries
+
+
+# Runs the command as its script does, or as a module, and interrupts it as it is about to import what the words name.
+BEGUN = """
+import os, runpy, signal, sys
+from importlib.metadata import EntryPoint
+how, name = sys.argv.pop(1), sys.argv.pop(1)
+
+def hook(event, arguments):
+    if event == "import" and arguments[0] == name:
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.addaudithook(hook)
+if how == "module":
+    runpy.run_module("plughost", run_name="__main__")
+else:
+    EntryPoint("plughost", how, "console_scripts").load()()
+"""
+
+
+@pytest.mark.parametrize("how", ["script", "module"])
+@pytest.mark.parametrize("name", ["plughost.frontends.cli.main", "click", "plughost.errors"])
+def test_a_command_that_is_interrupted_while_it_is_loaded_ends_without_a_word(
+    name: str, how: str, tmp_path: Path
+) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    way = project["scripts"]["plughost"] if how == "script" else how
+    ran = subprocess.run(
+        [sys.executable, "-c", BEGUN, way, name, "list"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
