@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import struct
+from contextlib import contextmanager
 
 import pytest
 
@@ -11,6 +13,34 @@ from plughost.files.recovery import recover
 from plughost.files.snapshot import Snapshot
 from plughost.files.store import place
 from tests.files.portrait import portrait
+
+NOBODY_IN_PARTICULAR = 0xFFFF_FFFF  # of an entry of an ACL that names nobody
+with_xattrs = pytest.mark.skipif(not hasattr(os, "setxattr"), reason="this system has no extended attributes")
+
+
+def acl(owner: int) -> bytes:
+    """Return an ACL that lets the user 1234 read, and the owner do what *owner* says, as the kernel takes it."""
+    entries = [(1, owner), (2, 4), (4, 4), (16, 4), (32, 0)]
+    packed = [
+        struct.pack("<HHI", tag, may, 1_234 if tag == 2 else NOBODY_IN_PARTICULAR) for tag, may in entries
+    ]
+    return b"".join([struct.pack("<I", 2), *packed])
+
+
+def mark(path, **attributes: bytes) -> None:
+    try:
+        for name, value in attributes.items():
+            os.setxattr(path, name.replace("__", "."), value)
+    except OSError as error:
+        pytest.skip(f"this filesystem has no such attributes: {error}")
+
+
+@contextmanager
+def writable(path):
+    mode = path.stat().st_mode & 0o777
+    path.chmod(mode | 0o200)
+    yield
+    path.chmod(mode)
 
 
 @pytest.fixture
@@ -76,6 +106,55 @@ def test_a_mode_alone_is_put_back_without_another_inode(own):
     assert portrait(own) == before
     assert (own / "README.md").stat().st_ino == inode
     snapshot.close()
+
+
+@pytest.fixture
+def marked(own):
+    """The tree with a file and a directory that not even we may write to, and that have attributes and ACLs."""
+    (own / "closed").mkdir()
+    for name, owner, more in (("README.md", 4, {}), ("closed", 5, {"system__posix_acl_default": acl(7)})):
+        with writable(own / name):
+            mark(own / name, user__a=b"1", user__z=b"2", system__posix_acl_access=acl(owner | 2), **more)
+        (own / name).chmod(0o440 if owner == 4 else 0o540)
+    return own
+
+
+def strip(path) -> None:
+    for name in os.listxattr(path):
+        os.removexattr(path, name)
+
+
+ATTRIBUTE_CHANGES = {
+    "gone": lambda path: path.rmdir() if path.is_dir() else path.unlink(),
+    "changed": lambda path: mark(path, user__a=b"other"),
+    "added": lambda path: mark(path, user__more=b"more"),
+    "removed": lambda path: os.removexattr(path, "user.z"),
+    "all removed": strip,
+    "another ACL": lambda path: mark(path, system__posix_acl_access=acl(6), user__a=b"other"),
+}
+
+
+@with_xattrs
+@pytest.mark.parametrize("killed", [False, True], ids=["at once", "by recovery"])
+@pytest.mark.parametrize("several", [False, True], ids=["one name", "two names"])
+@pytest.mark.parametrize("how", ATTRIBUTE_CHANGES)
+def test_attributes_of_what_even_its_owner_may_only_read_are_put_back(marked, how, several, killed):
+    if several:
+        os.link(marked / "README.md", marked / "second")
+    before, snapshot = portrait(marked), Snapshot.take(marked, place(marked))
+    for path in (marked / "README.md", marked / "closed"):
+        mode = path.stat().st_mode & 0o777
+        path.chmod(mode | 0o200)
+        ATTRIBUTE_CHANGES[how](path)
+        if path.exists():
+            path.chmod(mode)
+    if killed:
+        recover(marked).close()
+    else:
+        snapshot.revert()
+        assert snapshot.conceded == ()
+        snapshot.close()
+    assert portrait(marked) == before
 
 
 def test_a_file_that_cannot_be_read_is_named_and_nothing_is_left_behind(own, ordinary):

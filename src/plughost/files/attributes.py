@@ -19,6 +19,7 @@ from .tree import Entry, Kind
 _NO_XATTRS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _REFUSED = (errno.EPERM, errno.EACCES)
 _NOT_TO_GIVE = (*_REFUSED, errno.EINVAL)  # EINVAL: an owner whom this container has no number for
+_USERS, _ACLS = "user.", "system.posix_acl_"  # what the names of attributes begin with
 KEPT = -1  # to chown: the owner stays
 
 
@@ -52,13 +53,27 @@ def is_anothers(fd: int) -> bool:
     return False
 
 
+def _in_turn(name: str) -> tuple[int, str]:
+    """Tell when to set an attribute: one of a user needs a file that we may write to, and an ACL may close it to us."""
+    return (0 if name.startswith(_USERS) else 2 if name.startswith(_ACLS) else 1), name
+
+
+def _open_up(fd: int) -> None:
+    """Let its owner write to an open file or directory, if that is us; its own mode is given to it afterwards."""
+    status = os.fstat(fd)
+    needed = stat.S_IRWXU if stat.S_ISDIR(status.st_mode) else stat.S_IRUSR | stat.S_IWUSR
+    if status.st_mode & needed != needed and not is_anothers(fd):
+        os.fchmod(fd, stat.S_IMODE(status.st_mode) | needed)
+
+
 def _put_back_xattrs(fd: int, wanted: Mapping[str, bytes]) -> bool:
-    """Returns whether all are as they were."""
+    """Returns whether all are as they were. The mode may be another one then."""
     whole = True
     there = read_xattrs(fd)
-    for name in there.keys() | wanted.keys():
-        if there.get(name) == wanted.get(name):
-            continue
+    other = [name for name in there.keys() | wanted.keys() if there.get(name) != wanted.get(name)]
+    if any(name.startswith(_USERS) for name in other):
+        _open_up(fd)
+    for name in sorted(other, key=_in_turn):
         try:
             if name in wanted:
                 os.setxattr(fd, name, wanted[name])
@@ -66,7 +81,7 @@ def _put_back_xattrs(fd: int, wanted: Mapping[str, bytes]) -> bool:
                 os.removexattr(fd, name)
         except OSError as error:
             # Those of a user are its owner's; the others belong to the system, and often to it alone.
-            refused = error.errno in _REFUSED and (not name.startswith("user.") or is_anothers(fd))
+            refused = error.errno in _REFUSED and (not name.startswith(_USERS) or is_anothers(fd))
             if error.errno not in _NO_XATTRS and not refused:
                 raise
             whole = False
