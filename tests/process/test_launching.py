@@ -18,12 +18,14 @@ import pytest
 
 import plughost
 from plughost import blocking
+from plughost.contracts import refused_limit
 from plughost.errors import Unsupported
 from plughost.manifest.binding import Binding, Environment, Limits, parse
 from plughost.manifest.envelope_binding import WORKER
 from plughost.process import command, environment, limits
 from plughost.process.local import LocalLauncher
 
+MOST_OPEN_FILES = Path("/proc/sys/fs/nr_open")
 PLUGIN = """
 from plughost_sdk import execute
 import helper
@@ -158,6 +160,67 @@ def test_a_limit_above_the_hosts_own_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(Unsupported):
         limits.kernel_limits(Limits(processes=5))
+
+
+def test_a_contracts_own_limit_is_no_more_than_what_the_host_itself_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wanted = Limits(open_files=256, cpu_s=60)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (20, 64))
+    assert limits.kernel_limits(wanted, narrowed=True) == {"NOFILE": 64, "CPU": 60}
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (20, 60))
+    assert limits.kernel_limits(wanted, narrowed=True) == {"NOFILE": 60, "CPU": 59}, (
+        "it is killed a second later"
+    )
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (20, resource.RLIM_INFINITY))
+    assert limits.kernel_limits(wanted, narrowed=True) == {"NOFILE": 256, "CPU": 60}
+
+
+def test_what_the_system_calls_a_limit_is_known_by_its_name_in_the_binding() -> None:
+    keys = ("memory_mb", "cpu_s", "open_files", "file_mb")
+    for key in keys:
+        (name,) = limits.kernel_limits(Limits(**{key: 1}))
+        assert refused_limit.KEYS[name] == key
+    assert set(refused_limit.KEYS.values()) == {*keys, "processes"}
+
+
+@pytest.mark.skipif(not MOST_OPEN_FILES.exists(), reason="here root may have any number of open files")
+@pytest.mark.parametrize("kind", ["python", "prlimit", "loader"])
+def test_a_limit_that_not_even_root_can_set_is_launch_failed_and_named(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "loader":
+        monkeypatch.setattr(
+            "shutil.which", lambda name, path=None: None if name == "prlimit" else f"/bin/{name}"
+        )
+    program = tmp_path / "p"
+    program.write_text(SHELL_PLUGIN)
+    program.chmod(0o755)
+    words = ("python", "p") if kind == "python" else ("./p",)
+    most = int(MOST_OPEN_FILES.read_text())
+    binding = Binding("p", "execute", words, tmp_path, tmp_path, limits=Limits(open_files=most + 1))
+    with blocking.Host() as host, pytest.raises(plughost.LaunchFailed) as caught:
+        host.add(binding).call("look")
+    assert "limits.open_files" in caught.value.message
+    assert caught.value.autopsy.stage == "launch"
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "exit 125",
+        "echo no >&2; exit 125",
+        "echo 'plughost: cannot set the limit of my own' >&2; exit 125",
+        "echo 'prlimit: NOFILE' >&2; exit 3",
+    ],
+)
+def test_a_program_that_ends_with_the_same_status_has_crashed(deed: str, tmp_path: Path) -> None:
+    program = tmp_path / "p.sh"
+    program.write_text(f"#!/bin/sh\n{deed}\n")
+    program.chmod(0o755)
+    binding = Binding("p", "execute", ("./p.sh",), tmp_path, tmp_path, limits=Limits(open_files=66))
+    with blocking.Host() as host, pytest.raises(plughost.PluginCrashed):
+        host.add(binding).call("look")
 
 
 def test_the_environment_is_the_allow_list_and_the_marker() -> None:

@@ -1,4 +1,7 @@
-"""A fault and the evidence to the exception that explains both, the same in every contract. Decides nothing."""
+"""A fault and the evidence to the exception that explains both, the same in every contract.
+
+It decides nothing but this: a process that never became the plugin is no crash of the plugin's.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from ..autopsy import Autopsy
 from ..failures import EXPLANATIONS, FailureCode, PluginFailure, Stage
 from ..manifest.binding import Binding
 from ..messages.quoting import listed
+from . import refused_limit
 from .base import Evidence, Fault
 
 _LIMIT_SIGNALS = {"SIGXCPU": "limits.cpu_s", "SIGXFSZ": "limits.file_mb"}
@@ -28,6 +32,8 @@ def failure(
 
     *plugin* is what it calls itself, where it has said so; *answer* what it had answered before it failed.
     """
+    if fault.code is FailureCode.CRASHED:
+        fault = refused_limit.fault_of(evidence) or fault
     found = diagnosis.Findings(
         code=fault.code,
         stage=fault.stage,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..errors import Unsupported
 from ..manifest.binding import Binding
-from ..manifest.envelope_binding import WORKER
+from ..manifest.envelope_binding import CONTRACT, WORKER
 from . import limits
 
 SOURCE = Path(__file__).with_name("loader.py")
@@ -34,7 +34,8 @@ class Program:
 
 def resolve(binding: Binding, path: str) -> Program:
     """Return the program of *binding*, looked up on *path*. Raises OSError or Unsupported."""
-    wanted = limits.kernel_limits(binding.limits)
+    # An `envelope` has bounds that its author never wrote down: they must not keep it from a host that has less itself.
+    wanted = limits.kernel_limits(binding.limits, narrowed=binding.contract == CONTRACT)
     first, *rest = binding.command
     if first in PYTHON_WORDS:
         return _python(binding, rest, wanted)

@@ -4,7 +4,8 @@ Theory of operation. A limit set from outside on a running child comes too late 
 first, and `preexec_fn` makes every start a full fork. So the limits travel in the command: our loader sets
 them in the Python plugin's own process before it runs the plugin's file, and for every other program
 prlimit(1), or the loader where that is missing, sets them and then becomes the program. A limit that
-cannot be set, or that the kernel would ignore, is refused before anything starts.
+cannot be set, or that the kernel would ignore, is refused before anything starts, as far as that can be known; the
+rest is `contracts.refused_limit`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ MIB = 1_048_576
 _MEMORY = "DATA" if sys.platform == "linux" else "AS"
 
 
-def kernel_limits(limits: Limits) -> dict[str, int]:
+def kernel_limits(limits: Limits, *, narrowed: bool = False) -> dict[str, int]:
     """Return the kernel limits that *limits* asks for, by their name after `RLIMIT_`.
 
+    *narrowed* says that nobody asked for so much in particular: then a host that may have less gives what it may.
     Raises Unsupported for one that could not be set or would not be enforced.
     """
     asked = {
@@ -39,16 +41,27 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
     wanted = {}
     for name, (value, unit, key) in asked.items():
         if value is not None:
-            wanted[name] = value * unit
-            _check(name, value * unit, key)
+            highest = _highest(name)
+            wanted[name] = min(value * unit, highest) if narrowed and highest is not None else value * unit
+            _check(name, wanted[name], highest, key)
     return wanted
 
 
-def _check(name: str, value: int, key: str) -> None:
+def _highest(name: str) -> int | None:
+    """Return the most that this host may give of *name*, or None if there is no such bound."""
+    _, highest = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+    return None if highest == resource.RLIM_INFINITY else highest - _respite(name)
+
+
+def _respite(name: str) -> int:
+    """Return how much the hard limit is above the one that is asked for."""
+    return 1 if name == "CPU" else 0  # a second between SIGXCPU and SIGKILL
+
+
+def _check(name: str, value: int, highest: int | None, key: str) -> None:
     if name == "NPROC" and os.geteuid() == 0:
         raise Unsupported(f"limits.{key} has no effect for root: run the host as an ordinary user")
-    _, highest = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
-    if highest != resource.RLIM_INFINITY and value > highest and os.geteuid() != 0:
+    if highest is not None and value > highest and os.geteuid() != 0:
         raise Unsupported(f"limits.{key} asks for {value}, and this host may give at most {highest}")
 
 
@@ -59,7 +72,7 @@ def spell(wanted: dict[str, int]) -> str:
 
 def prlimit_words(program: str, wanted: dict[str, int]) -> list[str]:
     """Return the command prefix that sets *wanted* by way of prlimit(1) at *program*."""
-    soft_and_hard = {name: (value, value + 1 if name == "CPU" else value) for name, value in wanted.items()}
+    soft_and_hard = {name: (value, value + _respite(name)) for name, value in wanted.items()}
     words = [f"--{name.lower()}={soft}:{hard}" for name, (soft, hard) in soft_and_hard.items()]
     return [program, *words, "--"]
 

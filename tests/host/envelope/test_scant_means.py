@@ -249,3 +249,22 @@ def test_a_directory_whose_group_we_are_not_in_keeps_its_setgid(lab: Lab) -> Non
     assert transform(lab, failing) == 1
     assert lab.portrait().keys() == before.keys()
     assert (lab.root / "sg").stat().st_mode & 0o7777 == 0o2775
+
+
+@pytest.mark.parametrize("own", ["-n 64", "-d 150000", "-t 20"])
+@pytest.mark.parametrize("command", [None, ["python", "worker.py"], ["./worker.sh"]], ids=str)
+def test_a_host_under_limits_of_its_own_runs_plugins_under_no_higher_ones(
+    lab: Lab, own: str, command: list[str] | None
+) -> None:
+    if command is None:
+        plugin = lab.plugin("plain")
+    else:
+        deed = "open(files[0], 'a').write('raw')\nanswer(result='success', per_file=[], log_records=[])"
+        plugin = lab.raw("raw", deed, command=command)
+        (plugin / "worker.sh").write_text(f'#!/bin/sh\nexec {sys.executable} {plugin / "worker.py"} "$@"\n')
+        (plugin / "worker.sh").chmod(0o755)
+    script = f'ulimit {own}; exec "$0" -m plughost transform "$@"'
+    words = ["sh", "-c", script, sys.executable, str(lab.root), "--plugin", str(plugin)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert lab.entries[0]["status"] == "success"
