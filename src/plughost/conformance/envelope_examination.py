@@ -66,7 +66,8 @@ class Examination:
                     break
                 if self.asked_again(question) or not self._answer(question):
                     break
-                files = envelope.remaining(files, () if isinstance(seen.reply, str) else seen.reply.per_file)
+                told = () if isinstance(seen.reply, str) else seen.reply.per_file
+                files = envelope.remaining(files, told, str(ground.root))
         return tuple(rounds)
 
     @property

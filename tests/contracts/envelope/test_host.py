@@ -240,11 +240,25 @@ def told(**statuses):
     ],
 )
 def test_a_resumed_worker_gets_the_file_that_asked_and_those_behind_it_that_were_not_done(reports, left):
-    assert host.remaining(FILES, reports) == left
+    assert host.remaining(FILES, reports, "") == left
 
 
 def test_no_files_leave_none():
-    assert host.remaining([], told(a="input_required")) == []
+    assert host.remaining([], told(a="input_required"), "/tree") == []
+
+
+@pytest.mark.parametrize("spelled", ["b/c", "./b/c", "b//c", "b/c/", "b/../b/c", "/tree/./b/c", "/tree/b/c"])
+def test_a_file_is_known_by_any_spelling_of_its_path_from_the_root(spelled):
+    files = ["/tree/a", "/tree/b/c"]
+    reports = [PerFile("a", "modified"), PerFile(spelled, "input_required")]
+    assert [each.path for each in host.located(reports, files, "/tree")] == files
+    assert host.remaining(files, reports, "/tree") == ["/tree/b/c"]
+
+
+@pytest.mark.parametrize("stranger", ["", ".", "..", "../a", "/a", "b/a", "/tree", "/tree/../a", "A"])
+def test_any_other_path_stays_what_it_is(stranger):
+    reports = [PerFile(stranger, "modified")]
+    assert host.located(reports, ["/tree/a"], "/tree") == reports
 
 
 # What its end means

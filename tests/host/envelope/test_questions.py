@@ -61,6 +61,30 @@ def test_a_resumed_plugin_gets_the_file_that_asked_and_those_behind_it_and_none_
 
 
 @pytest.mark.requirement("envelope:input:resume")
+@pytest.mark.parametrize("spelled", ["os.path.relpath(path, root)", "'./' + os.path.relpath(path, root)"])
+def test_nor_is_a_file_done_twice_that_a_worker_reports_relative_to_the_root(both: Lab, spelled: str) -> None:
+    both.write({"a.txt": "", "b.txt": "", "deep/c.txt": ""})
+    deed = f"""
+    told_of = []
+    for path in files:
+        if path.endswith("b.txt") and not told["extra_inputs"]:
+            told_of.append({{"path": {spelled}, "status": "input_required"}})
+            asked = {{"fields": [{{"id": "who", "label": "Who?", "required": True}}], "reason": "needed"}}
+            answer(2, result="input_required", per_file=told_of, input_required=asked)
+        with open(path, "a") as file:
+            file.write("+")
+        told_of.append({{"path": {spelled}, "status": "modified"}})
+    answer(result="success", per_file=told_of)
+    """
+    entry = both.one(both.raw("counts", deed), ask=Operator({"who": "me"}))
+    assert entry.status == "success"
+    assert [both.text(name) for name in ("a.txt", "b.txt", "deep/c.txt")] == ["+"] * 3
+    assert [(told.path, told.status) for told in entry.per_file] == [
+        (name, "modified") for name in ("a.txt", "b.txt", "deep/c.txt")
+    ]
+    assert entry.warnings == []
+
+
 def test_answers_accumulate_over_rounds(both: Lab) -> None:
     twice = both.plugin(
         "twice",

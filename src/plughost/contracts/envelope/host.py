@@ -6,6 +6,7 @@ It neither starts nor waits for anything, and knows the tree only by the paths i
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -208,12 +209,30 @@ def drift(manifest: EnvelopeManifest, facts: PluginFacts | None) -> list[str]:
     return told
 
 
-def remaining(files: Sequence[str], told: Sequence[PerFile]) -> list[str]:
+def located(told: Sequence[PerFile], files: Sequence[str], root: str) -> list[PerFile]:
+    """Return *told* with the paths of *files* as they were given, also where they are told relative to *root*.
+
+    What is none of them stays as it is. Nothing is looked up: a symlink on the way is not followed.
+    """
+    if {each.path for each in told}.issubset(files):  # as it should be
+        return list(told)
+    given = {_place(path, root): path for path in files}
+    return [
+        msgspec.structs.replace(each, path=given.get(_place(each.path, root), each.path)) for each in told
+    ]
+
+
+def _place(path: str, root: str) -> str:
+    return os.path.normpath(os.path.join(root, path))
+
+
+def remaining(files: Sequence[str], told: Sequence[PerFile], root: str) -> list[str]:
     """Return the *files* that a resumed worker still has to do, by what the suspended one *told* of them.
 
     That is the file whose transformation asked, and all behind it; those that were done stay done. If no file
     asked, it was a hook before or after them: then what was not reported is left.
     """
+    told = located(told, files, root)
     asked = {each.path for each in told if each.status == "input_required"}
     done = {each.path for each in told} - asked
     first = next((at for at, path in enumerate(files) if path in asked), 0)

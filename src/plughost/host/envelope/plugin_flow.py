@@ -106,7 +106,7 @@ class PluginRun:
                 return
             assert self.attempt.reply is not None
             answers |= given
-            left = envelope.remaining(left, self.attempt.reply.per_file)
+            left = envelope.remaining(left, self.attempt.reply.per_file, str(self.options.root))
 
     def _attempt(self, files: Sequence[str], answers: dict[str, Any]) -> Flow[None]:
         try:
@@ -151,7 +151,8 @@ class PluginRun:
 
     def _hear(self, told: Sequence[PerFile]) -> None:
         """Remember what it says of the files that it was given; of others it has nothing to say."""
-        given = {os.path.join(self.options.root, path) for path in self.files}
+        files = [os.path.join(self.options.root, path) for path in self.files]
+        given, told = set(files), envelope.located(told, files, str(self.options.root))
         self.told |= {each.path: each for each in told if each.path in given}
         invented = sum(each.path not in given for each in told)
         if invented:
