@@ -80,7 +80,7 @@ class Link:
         # Is given us where something is to be said; returns whether all of it is written, or on its way.
         self.utter: Callable[[Any], bool] | None = None
         self.wire = WireLog()
-        # Whether to look at it with every frame: a short-lived child's own peak is known to no other.
+        # Whether to look at its memory when it answers, or is made to end: what is seen before is not its peak yet.
         self.watch_memory = False
         self._peak_kib: int | None = None
         self._ladder = Ladder(grace)
@@ -114,6 +114,8 @@ class Link:
 
     def _on_stdout(self) -> None:
         began = self._clock()
+        if self.watch_memory:
+            self._note_memory()  # before it is heard: whoever has seen its answer read may be gone the next moment
         if self.shortcut is None:
             self._read(Channel.STDOUT, self._appetite)
         elif (data := self.process.read(_STDOUT, self._appetite)) is not None:
@@ -269,8 +271,6 @@ class Link:
     def _obey(self, event: Event) -> None:
         if type(event) is FramePassed:  # nearly all of them: in a third of the time that `match` takes
             self.wire.note(event.direction, event.frame)
-            if self.watch_memory:
-                self._note_memory()
             self._observe(event)
             return
         match event:

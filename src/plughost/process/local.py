@@ -57,6 +57,7 @@ class LocalProcess:
     __slots__ = (
         "_fds",
         "_has_keys",
+        "_inherited_kib",
         "_is_widened",
         "_keep_survivors",
         "_launcher",
@@ -86,6 +87,7 @@ class LocalProcess:
         self._launcher = launcher
         self._keep_survivors = keep_survivors
         self._has_keys = has_keys
+        self._inherited_kib = _kib(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         self._is_widened = False  # and is to be narrowed again
         if has_keys:
             self._resize(Channel.STDIN, NARROW_PIPE)
@@ -167,11 +169,12 @@ class LocalProcess:
         except ChildProcessError:
             return ExitStatus()
         code = os.waitstatus_to_exitcode(status)
-        unit = 1024 if sys.platform == "darwin" else 1  # ru_maxrss: bytes there, KiB elsewhere
+        peak = _kib(usage.ru_maxrss)
         return ExitStatus(
             code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
-            peak_memory_kib=_own_peak(usage.ru_maxrss // unit, unit),
+            # A child begins with the peak of its parent, and keeps it through exec: one above that is its own.
+            peak_memory_kib=peak if peak > self._inherited_kib else None,
             cpu_s=round(usage.ru_utime + usage.ru_stime, 6),
         )
 
@@ -364,7 +367,5 @@ def _open_exit(pid: int) -> int | None:
         raise
 
 
-def _own_peak(peak_kib: int, unit: int) -> int | None:
-    """Return the peak if it is the plugin's own: a child begins with its parent's, and keeps it through exec."""
-    ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
-    return peak_kib if peak_kib > ours else None
+def _kib(maxrss: int) -> int:
+    return maxrss // 1024 if sys.platform == "darwin" else maxrss  # bytes there, KiB elsewhere

@@ -84,7 +84,8 @@ def test_an_entry_tells_who_ran_when_how_it_ended_and_what_it_cost(both: Lab) ->
     assert first["run"] == second["run"] == result.run
     assert first["id"] != second["id"]
     assert first["isolation"].keys() == {"duration_ms", "exit_code", "peak_memory_mb", "cpu_ms", "attempts"}
-    assert first["isolation"]["peak_memory_mb"] > 1
+    peak = first["isolation"]["peak_memory_mb"]
+    assert peak is None or peak > 5, "no Python is smaller: rather nothing than what is not true"
     for entry in both.entries:
         msgspec.convert(entry, Applied)
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", entry["started_at"])
