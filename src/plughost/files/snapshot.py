@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from ..errors import TreeError
+from . import unrecovered
 from .changes import Change, ChangeKind, compare
 from .concessions import Concessions
 from .contents import Contents
@@ -49,14 +50,17 @@ class Snapshot:
     def take(cls, root: Path, store: Path, note: dict[str, Any] | None = None) -> Snapshot:
         """Save the directory *root* into the new or empty directory *store*, with a *note* that JSON can hold.
 
-        Raises TreeError if it cannot be read, or something writes to it; the store is then removed again.
+        Raises TreeError if it cannot be read, something writes to it, or a directory above or below has yet to be
+        recovered; the store is then removed again.
         """
         tree = resolve(root)
         create(store, tree)
         try:
             objects = Objects(store)
             objects.prepare()
-            saved = save_tree(tree, scan(tree), objects, {})
+            entries = scan(tree)
+            unrecovered.refuse(tree, entries)
+            saved = save_tree(tree, entries, objects, {})
             inventory = Inventory(0, secrets.token_hex(8), note or {}, saved)
             write_inventory(store, inventory)
         except BaseException as error:

@@ -18,6 +18,7 @@ from .tree import shown
 
 NAME_MAX = 255  # bytes of one name
 STORE_MODE = 0o700
+STORE_END = ".plughost"  # of its name beside the tree
 
 
 def place(root: Path) -> Path:
@@ -26,8 +27,8 @@ def place(root: Path) -> Path:
     beside = _beside(tree)
     if beside is not None and _can_hold(beside.parent, tree):
         return beside
-    apart = _apart(tree)
-    store = None if apart is None else _without_links(apart)
+    aside = apart(tree)
+    store = None if aside is None else _without_links(aside)
     if store is None or store.is_relative_to(tree):
         raise TreeError(
             shown(tree),
@@ -51,7 +52,7 @@ def locate(root: Path) -> tuple[Path, Path] | None:
         [tree, tree.resolve()] if tree.is_symlink() else [tree]
     )  # a plugin may have made it the link that it is
     for each in trees:
-        for store in _places(each):
+        for store in places(each):
             if _is_ours(store):
                 return each, _without_links(store)
     return None
@@ -134,23 +135,29 @@ def _remove_flat(directory: str) -> None:
     os.rmdir(directory)
 
 
-def _places(tree: Path) -> Iterator[Path]:
-    for store in (_beside(tree), _apart(tree)):
+def places(tree: Path) -> Iterator[Path]:
+    """Yield where a store of *tree*, which is its real path, may be."""
+    for store in (_beside(tree), apart(tree)):
         if store is not None:
             yield store
 
 
-def _beside(tree: Path) -> Path | None:
-    name = f".{tree.name}.plughost"
-    return tree.parent / name if tree.name and len(os.fsencode(name)) <= NAME_MAX else None
+def apart(tree: Path) -> Path | None:
+    """Return where the store of *tree* is if it cannot be beside it."""
+    directory = passes()
+    return None if directory is None else directory / sha256(os.fsencode(tree)).hexdigest()[:32]
 
 
-def _apart(tree: Path) -> Path | None:
+def passes() -> Path | None:
+    """Return the directory of the stores that are not beside their trees; None if nobody knows where home is."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
-    if base.startswith("~"):  # nobody knows where home is
-        return None
-    return Path(base, "plughost/passes", sha256(os.fsencode(tree)).hexdigest()[:32])
+    return None if base.startswith("~") else Path(base, "plughost/passes")
+
+
+def _beside(tree: Path) -> Path | None:
+    name = f".{tree.name}{STORE_END}"
+    return tree.parent / name if tree.name and len(os.fsencode(name)) <= NAME_MAX else None
 
 
 def _without_links(store: Path) -> Path:
