@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,52 @@ def test_an_operator_who_gives_up_on_one_of_several_is_not_asked_again_and_ends_
     assert result.aborted
     assert statuses(result) == [("p0", "success"), ("p1", "aborted")]
     assert (both.text("0.k0"), both.text("1.k1"), both.text("2.k2")) == ("0\np0\n", "1\n", "2\n")
+
+
+def held_back(lab: Lab) -> tuple[str, Callable[[], None]]:
+    """Return the body of a plugin that asks when it is let, and what lets it, once and for all."""
+    gate = lab.home / "gate"
+    os.mkfifo(gate)
+
+    def let() -> None:
+        with gate.open("w"):
+            gate.unlink()
+
+    waits = f"    if os.path.exists({str(gate)!r}): open({str(gate)!r}).read()\n"
+    return ASKS.replace("    if not", f"{waits}    if not", 1), let
+
+
+def test_who_gives_one_up_is_not_asked_for_those_behind_it(both: Lab) -> None:
+    body, let = held_back(both)
+    asked = []
+
+    def ask(question: Any) -> None:
+        asked.append(question.plugin)
+        if question.plugin == "p1":
+            let()
+
+    plugins = [together(both, 0), together(both, 1, ASKS), together(both, 2, body)]
+    result = both.run(*plugins, jobs=3, ask=ask)
+    assert asked == ["p1"]
+    assert statuses(result) == [("p0", "success"), ("p1", "aborted")]
+    assert result.not_run == ("p2",)
+
+
+def test_but_is_asked_for_those_before_it_which_are_run(both: Lab) -> None:
+    body, let = held_back(both)
+    asked = []
+
+    def ask(question: Any) -> dict[str, str] | None:
+        asked.append(question.plugin)
+        if question.plugin == "p0":
+            return {"word": "said"}
+        let()
+        return None
+
+    result = both.run(together(both, 0, body), together(both, 1, ASKS), jobs=2, ask=ask)
+    assert asked == ["p1", "p0"]
+    assert statuses(result) == [("p0", "success"), ("p1", "aborted")]
+    assert both.text("0.k0") == "said"
 
 
 async def test_passes_over_several_trees_run_side_by_side_on_one_host(lab: Lab) -> None:

@@ -17,7 +17,7 @@ from ...failures import PluginFailure
 from ..asyncio_driver import AsyncioDriver, to_the_end
 from ..engine import Engine
 from .options import Answers, AsyncAsk, PassOptions, Question
-from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink, unheard
+from .steps import TOO_LATE, UNASKED, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink, unheard
 
 
 class AsyncioSteps:
@@ -75,8 +75,8 @@ class AsyncioSteps:
                 return None
             case Work(what):
                 return await self._work(what)
-            case Put(question):
-                return await self._put(question)
+            case Put():
+                return await self._put(step)
             case Together(flows):
                 return await self._together(flows)
             case never:
@@ -129,20 +129,23 @@ class AsyncioSteps:
         context = contextvars.copy_context()
         return await to_the_end(self._driver.loop.run_in_executor(None, context.run, what))
 
-    async def _put(self, question: Question) -> Answers:
-        assert self._ask is not None, "a pass that is not interactive asks nothing"
+    async def _put(self, step: Put) -> Answers:
         async with self._asking:
-            answers = self._ask(question)
-            if not inspect.isawaitable(answers):
-                return answers
-            limit = asyncio.timeout(self._options.input_timeout_s)
-            try:
-                async with limit:
-                    return await answers
-            except TimeoutError:
-                if not limit.expired():  # it was raised by whoever was asked
-                    raise
-                return TOO_LATE
+            return UNASKED if step.turn.in_vain else step.note(await self._answers(step.question))
+
+    async def _answers(self, question: Question) -> Answers:
+        assert self._ask is not None, "a pass that is not interactive asks nothing"
+        answers = self._ask(question)
+        if not inspect.isawaitable(answers):
+            return answers
+        limit = asyncio.timeout(self._options.input_timeout_s)
+        try:
+            async with limit:
+                return await answers
+        except TimeoutError:
+            if not limit.expired():  # it was raised by whoever was asked
+                raise
+            return TOO_LATE
 
     async def _together(self, flows: tuple[Generator[Step, Any, Any], ...]) -> list[Any]:
         tasks = [asyncio.ensure_future(self._drive(flow)) for flow in flows]

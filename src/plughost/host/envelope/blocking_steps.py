@@ -19,7 +19,7 @@ from ...failures import PluginFailure
 from ..engine import Engine
 from ..poll_driver import PollDriver
 from .options import Answers, Ask, PassOptions, Question
-from .steps import TOO_LATE, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink, unheard
+from .steps import TOO_LATE, UNASKED, Dismiss, Finish, Launch, Put, Step, Together, Work, WorkerLink, unheard
 
 TURN_S = 0.1  # how long one thread waits for another before it looks for signals, questions, and the end
 
@@ -31,7 +31,7 @@ class BlockingSteps:
         self._engine = engine
         self._options = options
         self._ask = ask
-        self._questions: SimpleQueue[tuple[Question, Future[Answers]]] = SimpleQueue()
+        self._questions: SimpleQueue[tuple[Put, Future[Answers]]] = SimpleQueue()
         self._ending: BaseException | None = None
         self._drivers: dict[WorkerLink, PollDriver] = {}
         self._thread = threading.get_ident()
@@ -84,8 +84,8 @@ class BlockingSteps:
                 return None
             case Work(what):
                 return what()
-            case Put(question):
-                return self._put(question)
+            case Put():
+                return self._put(step)
             case Together(flows):
                 return self._together(flows)
             case never:
@@ -131,18 +131,21 @@ class BlockingSteps:
             self._drivers.pop(link, None)
             self._engine.finish(link)
 
-    def _put(self, question: Question) -> Answers:
-        ask, limit = self._ask, self._options.input_timeout_s
-        assert ask is not None, "a pass that is not interactive asks nothing"
+    def _put(self, step: Put) -> Answers:
         if threading.get_ident() != self._thread:  # the thread that runs the pass asks: only it hears Ctrl-C
             waiting: Future[Answers] = Future()
-            self._questions.put((question, waiting))
+            self._questions.put((step, waiting))
             while True:
                 try:
                     return waiting.result(TURN_S)
                 except FutureTimeout:
                     if self._ending is not None:
                         raise HostClosed("the pass is over") from None
+        return UNASKED if step.turn.in_vain else step.note(self._answers(step.question))
+
+    def _answers(self, question: Question) -> Answers:
+        ask, limit = self._ask, self._options.input_timeout_s
+        assert ask is not None, "a pass that is not interactive asks nothing"
         if limit is None:
             return ask(question)
         # It cannot be interrupted, only no longer waited for: a thread of its own, that nobody joins.
@@ -180,12 +183,12 @@ class BlockingSteps:
     def _answer_questions(self) -> None:
         """Put the questions of the other threads, which wait for it."""
         while not self._questions.empty():
-            question, waiting = self._questions.get()
+            step, waiting = self._questions.get()
             if self._ending is not None:
                 waiting.set_exception(HostClosed("the pass is over"))
                 continue
             try:
-                waiting.set_result(self._put(question))
+                waiting.set_result(self._put(step))
             except BaseException as error:
                 waiting.set_exception(HostClosed("the pass is over"))
                 self._ending = error

@@ -326,7 +326,8 @@ class Pass:
     def _apply_group(self, group: list[PluginRun]) -> Flow[None]:
         """Apply several plugins at once. If that leaves a doubt who did what, undo it and take turns."""
         self._begin(*group)
-        for run in group:
+        for number, run in enumerate(group):
+            run.turn.before = tuple(each.turn for each in group[:number])
             own = tuple(self._options.root / path for path in run.files)
             run.binding = self._binding(run.manifest, writable=own)
         yield Together(tuple(run.work() for run in group))

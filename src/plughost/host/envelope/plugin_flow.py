@@ -32,11 +32,12 @@ from ...record.schema import Applied, Isolation, stamp
 from .head_start import used_s
 from .ledger import INTERRUPTED, Said
 from .options import PassOptions, Question
-from .steps import TOO_LATE, Dismiss, Finish, Flow, Launch, Put, WorkerLink
+from .steps import TOO_LATE, UNASKED, Dismiss, Finish, Flow, Launch, Put, Turn, WorkerLink
 from .worker_log import WorkerLog
 
 AHEAD = "--ahead"  # tells our own worker that it is started before its request, which will name files
 ABORTED = "the operator wanted no more of it"
+IN_VAIN = "it was not told what it asked for: the operator wanted no more of one before it"
 UNANSWERED = "the operator gave no answer in time"
 BATCH_BYTES = (
     262_144  # of the paths that one worker is given: its reply names them all, and a dry run says more
@@ -59,6 +60,7 @@ class PluginRun:
     known: dict[str, Any]  # answers that were given beforehand, or before it was run again
     logs: list[Said] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    turn: Turn = field(default_factory=Turn)
     waiting: WorkerLink | None = None  # a worker that was started early and told nothing yet
     told: dict[str, PerFile] = field(default_factory=dict)  # by path, the latest word of any attempt
     attempt: Attempt = field(default_factory=Attempt)
@@ -172,7 +174,10 @@ class PluginRun:
         wanted = prompts.unanswered(fields, known)
         wrong = prompts.accept(tuple(each for each in fields if each.id in known), known)[1]
         for _ in range(prompts.MOST_ROUNDS):
-            given = yield Put(Question(self.manifest.name, question.reason, wanted, asked, wrong))
+            given = yield Put(Question(self.manifest.name, question.reason, wanted, asked, wrong), self.turn)
+            if given is UNASKED:
+                self.error = IN_VAIN
+                return None
             if given is None or given is TOO_LATE:
                 self.aborted = True
                 self.error = ABORTED if given is None else UNANSWERED

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ...contracts.envelope.session import EnvelopeSession, Mode
 from ...manifest.binding import Binding
 from ..engine import BoundLink
-from .options import Question
+from .options import Answers, Question
 
 WorkerLink = BoundLink[EnvelopeSession]
 
@@ -50,11 +50,35 @@ class Work:
     what: Callable[[], Any]
 
 
+@dataclass(slots=True)
+class Turn:
+    """Whose turn it is to be asked for, of plugins that run at once: *before* are those that come first in the order.
+
+    Where the operator gives one up, the pass ends at its place: what is asked for those behind it is in vain.
+    """
+
+    before: tuple[Turn, ...] = ()
+    given_up: bool = False
+
+    @property
+    def in_vain(self) -> bool:
+        return any(each.given_up for each in self.before)
+
+
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Put a question to the operator. Sent back: the answers, or None if there will be none."""
+    """Put a question to the operator, unless it is in vain by then, and note if they give up.
+
+    Sent back: the answers, None or TOO_LATE if there will be none, or UNASKED.
+    """
 
     question: Question
+    turn: Turn
+
+    def note(self, answers: Answers) -> Answers:
+        """Return *answers*, after noting whether there are any: at once, before the next question is put."""
+        self.turn.given_up = answers is None or answers is TOO_LATE
+        return answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +93,9 @@ def unheard(data: bytes) -> None:
 
 
 TOO_LATE: Mapping[str, Any] = {}  # this very object: nobody has answered a question in time
+UNASKED: Mapping[
+    str, Any
+] = {}  # this very object: the question was not put, because nothing would come of it
 
 Step = Launch | Finish | Dismiss | Work | Put | Together
 
