@@ -352,6 +352,16 @@ def test_who_gives_up_is_told_whom_that_kept_from_running(others: list[str], lab
     assert [each for each in ("a-first", "asks", "b-other", "c-other") if each in "".join(below)] == others
 
 
+def test_a_default_is_shown_as_it_would_be_typed(lab: Lab) -> None:
+    body = ASKS.replace(
+        'field("word", "Word?", hint="any")', 'field("sure", "Sure?", "boolean", default=False)'
+    )
+    session = Session(str(lab.root), "--plugin", str(lab.plugin("asks", body)))
+    session.expect("Sure? (yes or no) [no]: ")
+    session.send("\x04")
+    assert session.end() == 1
+
+
 def test_a_person_who_is_late_has_not_given_up(lab: Lab) -> None:
     asks = str(lab.plugin("asks", ASKS))
     session = Session(str(lab.root), "--plugin", asks, "--input-timeout", "0.1")

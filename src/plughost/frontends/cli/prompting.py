@@ -19,6 +19,7 @@ KINDS = {
     "date": "date, YYYY-MM-DD",
     "boolean": "yes or no",
 }
+ENDS = "{} is given up, and none behind it is run"  # of those that run at once, one before it may still ask
 
 
 class Prompter:
@@ -46,11 +47,11 @@ class Prompter:
         for field in question.fields:
             self._show(field)
             if not _is_typed(until):
-                self._terminal.note("\n(no answer in time: the pass ends here)")
+                self._terminal.note(f"\n(no answer in time: {ENDS.format(one_line(question.plugin))})")
                 return TOO_LATE
             line = sys.stdin.readline()
             if not line:
-                self._terminal.note("\n(no more answers: the pass ends here)")
+                self._terminal.note(f"\n(no answer: {ENDS.format(one_line(question.plugin))})")
                 return None
             answer = line.removesuffix("\n")
             answers[field.id] = answer.replace("\\n", "\n") if field.type == "text" else answer
@@ -60,11 +61,16 @@ class Prompter:
         kind = KINDS.get(field.type, "")
         if field.options:
             kind = " | ".join(one_line(str(option)) for option in field.options)
-        default = "" if field.default is None else f" [{one_line(str(field.default))}]"
+        default = "" if field.default is None else f" [{one_line(_worded(field.default))}]"
         needed = "" if field.required else ", optional"
         if field.hint:
             self._terminal.note(f"  {one_line(field.hint)}")
         self._terminal.prompt(f"  {one_line(field.label or field.id)} ({kind}{needed}){default}: ")
+
+
+def _worded(default: Any) -> str:
+    """Return *default* as a person would type it."""
+    return str(default) if not isinstance(default, bool) else "yes" if default else "no"
 
 
 def _is_typed(until: float | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,17 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from .. import interruption, options
+from ..progress import Progress, cut
 from ..prompting import Prompter
 from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal, one_line
 
 if TYPE_CHECKING:
     from ....host.envelope.options import PassKeywords, PassResult
-    from ....host.events import Event, PassInterrupted
     from ....manifest.envelope_manifest import EnvelopeManifest
     from ....record.schema import Applied
-
-MOST_LINES = 200  # of one plugin's stderr that are shown
-SHOWN = 400  # characters of a log line, an error or a summary; log and record have more of it
 
 
 @click.command("transform", short_help="Run envelope plugins over the files of a directory.")
@@ -146,11 +142,11 @@ def _run(
 ) -> PassResult:
     from ....blocking import Host
 
-    prompter, progress = Prompter(terminal, input_timeout_s), _Progress(terminal)
+    prompter, progress = Prompter(terminal, input_timeout_s), Progress(terminal)
     interruption.raise_signals()
     try:
         with Host(on_event=progress.note) as host:
-            ask = prompter.ask if prompter.possible else None
+            ask = progress.held_while(prompter.ask) if prompter.possible else None
             return host.run_pass(directory, chosen, on_input_required=ask, **keywords)
     except (KeyboardInterrupt, SystemExit) as ended:
         status = interruption.status(ended)
@@ -162,7 +158,7 @@ def _run(
         terminal.exit(status)
 
 
-def _show_interrupted(terminal: Terminal, progress: _Progress) -> None:
+def _show_interrupted(terminal: Terminal, progress: Progress) -> None:
     told = progress.interrupted
     terminal.data(interruption.to_dict(told))
     if terminal.as_json:
@@ -204,59 +200,9 @@ def _recover(terminal: Terminal, directory: Path) -> int:
     return EXIT_OK
 
 
-class _Progress:
-    """Tells how far a pass is: a line per plugin and file on a terminal, log lines everywhere."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self.count = 0  # of plugins, once the first was begun
-        self.interrupted: PassInterrupted | None = None
-        self._told: Counter[str] = Counter()  # lines of each plugin that were shown
-
-    def _say(self, plugin: str, line: str) -> None:
-        """Show a line of a plugin's, up to a number: a person could not read more, and the log has them all."""
-        self._told[plugin] += 1
-        if self._told[plugin] <= MOST_LINES:
-            self._terminal.note(one_line(f"{plugin}: {_cut(line)}"))
-        elif self._told[plugin] == MOST_LINES + 1:
-            self._terminal.note(one_line(f"{plugin}: … and more, which is in the logs"))
-
-    def note(self, event: Event) -> None:
-        from ....host.events import (
-            FileProgress,
-            Logged,
-            PassInterrupted,
-            PassSettled,
-            PluginBegun,
-            TreeRecovered,
-        )
-        from ....process.news import StderrLine
-        from ....record.log_lines import LogLine, said
-
-        match event.what:
-            case TreeRecovered(told):  # now: the pass may yet fail
-                self._terminal.note(told)
-            case PassInterrupted():
-                self.interrupted = event.what
-            case PassSettled():  # what is left takes no time, and ends with all that there is to tell
-                interruption.ignore_signals()
-            case PluginBegun(number, count, files):
-                self.count = count
-                self._terminal.progress(f"[{number}/{count}] {event.plugin}: {files} files")
-            case FileProgress(path, status, index, count) if status != "started":
-                self._terminal.progress(f"  {index}/{count} {Path(path).name}: {status}")
-            case Logged(level, message, context) if level in ("WARNING", "ERROR", "CRITICAL"):
-                told = said(LogLine(level, message, context))
-                self._say(event.plugin, f"{level.lower()}: {told}")
-            case StderrLine(text):
-                self._say(event.plugin, text)
-            case _:
-                pass
-
-
 def _show(terminal: Terminal, result: PassResult) -> None:
     for problem in result.problems:
-        terminal.error(_cut(problem))
+        terminal.error(cut(problem))
     if result.problems:
         terminal.text("Nothing was begun: the plugins object to the variables, or could not be asked.")
         return
@@ -269,7 +215,7 @@ def _show(terminal: Terminal, result: PassResult) -> None:
         for warning in each.warnings:
             terminal.note(one_line(f"{each.plugin}: warning: {warning}"))
     if result.not_run:
-        terminal.text(_cut(f"The pass was stopped before these could run: {', '.join(result.not_run)}."))
+        terminal.text(cut(f"The pass was stopped before these could run: {', '.join(result.not_run)}."))
 
 
 def _show_applied(terminal: Terminal, entries: Sequence[Applied]) -> None:
@@ -279,7 +225,7 @@ def _show_applied(terminal: Terminal, entries: Sequence[Applied]) -> None:
             each.status,
             str(len(each.files_affected)),
             f"{each.isolation.duration_ms} ms",
-            _cut(each.error or ", ".join(each.files_affected[:4]) + " …" * (len(each.files_affected) > 4)),
+            cut(each.error or ", ".join(each.files_affected[:4]) + " …" * (len(each.files_affected) > 4)),
         )
         for each in entries
     ]
@@ -288,7 +234,7 @@ def _show_applied(terminal: Terminal, entries: Sequence[Applied]) -> None:
 
 def _show_preview(terminal: Terminal, result: PassResult) -> None:
     rows = [
-        (each.plugin, change["kind"], _cut(change["path"]), _cut(change["summary"]))
+        (each.plugin, change["kind"], cut(change["path"]), cut(change["summary"]))
         for each in result.plugins_applied
         for told in each.per_file
         for change in told.changes
@@ -296,7 +242,3 @@ def _show_preview(terminal: Terminal, result: PassResult) -> None:
     if rows:
         terminal.table(("plugin", "would", "path", "summary"), rows)
         terminal.text()
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
