@@ -314,7 +314,8 @@ def test_ctrl_c_during_a_pass_undoes_it_and_is_raised(jobs: int, lab: Lab) -> No
         assert lab.portrait() == before
         assert {entry["status"] for entry in lab.entries} == {"aborted"}
         cost = lab.entries[0]["isolation"]
-        assert (cost["attempts"], cost["exit_code"]) == (1, -signal.SIGKILL)
+        attempts = jobs  # beside another it may not make a file, fails, and is run again
+        assert (cost["attempts"], cost["exit_code"]) == (attempts, -signal.SIGKILL)
         assert cost["cpu_ms"] > 0
         assert not any("failure" in entry or "crash" in entry for entry in lab.entries)
 

@@ -139,6 +139,28 @@ def test_a_failure_among_several_at_once_is_undone_and_the_others_stay(both: Lab
     assert all("again" in entry.warnings[0] for entry in result.plugins_applied)
 
 
+def test_what_a_plugin_cost_that_was_run_again_is_over_all_its_attempts(both: Lab) -> None:
+    large_at_first = """
+    def transform(self, path, ctx):
+        seen = Path(os.environ["TMPDIR"], "seen")
+        held = None if seen.exists() else b"x" * 100_000_000
+        seen.touch()
+    """
+    plugins = [together(both, 0, large_at_first), together(both, 1, FAILS)]
+    first, second = both.run(*plugins, jobs=2).plugins_applied
+    assert (first.isolation.attempts, second.isolation.attempts) == (2, 2)
+    assert first.isolation.peak_memory_mb is not None
+    assert first.isolation.peak_memory_mb >= 95
+    assert second.started_at <= first.finished_at  # they were begun together
+
+
+def test_nor_is_the_time_forgotten_when_one_was_begun_that_is_given_up(both: Lab) -> None:
+    plugins = [together(both, 0), together(both, 1, ASKS)]
+    first, second = both.run(*plugins, jobs=2, ask=lambda question: None).plugins_applied
+    assert (second.status, second.isolation.attempts) == ("aborted", 1)
+    assert second.started_at <= first.finished_at
+
+
 def test_a_plugin_that_replaces_its_file_instead_of_writing_to_it_takes_its_turn(both: Lab) -> None:
     replaces = "def transform(self, path, ctx):\n    Path('new').write_text('new'); Path('new').replace(path)"
     result = both.run(together(both, 0, replaces), together(both, 1), jobs=2)

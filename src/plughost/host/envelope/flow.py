@@ -55,7 +55,6 @@ VALIDATIONS_AT_ONCE = 8
 MOST_SHARED = 4_096  # files of plugins that run at once: each is a rule that the kernel has to be told
 CONCEDED = "put back but for an owner, a mode or times that only somebody else may set: {} paths, such as {}"
 SHOWN = 3  # of those paths
-AGAIN = "it was run again by itself: beside others it failed, or it could not be told who did what"
 
 
 class Pass:
@@ -346,10 +345,8 @@ class Pass:
                 self._tell_applied([run], (yield Work(partial(self._settle, run))))
                 return
             again = self._plugin_run(run.manifest)
-            again.known |= run.known
+            again.follow(run)
             again.files = self._files_for(again)
-            again.logs = run.logs
-            again.warnings.append(AGAIN)
             yield from self._apply(again)
 
     def _settle_shares(self, group: list[PluginRun]) -> list[Applied] | None:
@@ -421,7 +418,7 @@ class Pass:
         self._begun = self._ledger.note(at_work=[run.manifest for run in runs])
         self._snapshot.set_note(self._begun)
         for run in runs:
-            run.started = datetime.now(UTC)
+            run.started = run.started or datetime.now(UTC)
             number = self._options.manifests.index(run.manifest) + 1
             self._tell(run, PluginBegun(number, len(self._options.manifests), len(run.files)))
 

@@ -38,6 +38,7 @@ from .worker_log import WorkerLog
 AHEAD = "--ahead"  # tells our own worker that it is started before its request, which will name files
 ABORTED = "the operator wanted no more of it"
 IN_VAIN = "it was not told what it asked for: the operator wanted no more of one before it"
+AGAIN = "it was run again by itself: beside others it failed, or it could not be told who did what"
 UNANSWERED = "the operator gave no answer in time"
 BATCH_BYTES = (
     262_144  # of the paths that one worker is given: its reply names them all, and a dry run says more
@@ -59,7 +60,7 @@ class PluginRun:
     open_log: Callable[[str, int], WorkerLog]
     known: dict[str, Any]  # answers that were given beforehand, or before it was run again
     logs: list[Said] = field(default_factory=list)
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started: datetime | None = None  # when it was begun first
     turn: Turn = field(default_factory=Turn)
     waiting: WorkerLink | None = None  # a worker that was started early and told nothing yet
     told: dict[str, PerFile] = field(default_factory=dict)  # by path, the latest word of any attempt
@@ -72,6 +73,14 @@ class PluginRun:
     error: str | None = None
     warnings: list[str] = field(default_factory=list)
     _asked: int = 0
+
+    def follow(self, earlier: PluginRun) -> None:
+        """Take over what it was told and what it cost when it was run before, in vain."""
+        self.known |= earlier.known
+        self.logs, self.started = earlier.logs, earlier.started
+        self.attempts, self.duration_s = earlier.attempts, earlier.duration_s
+        self.cpu_s, self.peak_kib = earlier.cpu_s, earlier.peak_kib
+        self.warnings.append(AGAIN)
 
     # Running it
 
@@ -228,7 +237,7 @@ class PluginRun:
 
     def entry(self, changes: Sequence[Change], violations: Sequence[str]) -> Applied:
         """Return what is written down; *changes* are those that stay in the tree."""
-        failure = self.attempt.failure
+        failure, now = self.attempt.failure, datetime.now(UTC)
         status = self._status(changes, violations)
         kept = [] if violations else list(changes)
         affected = sorted(spelled(path) for path in violations or {each.path for each in kept})
@@ -250,8 +259,8 @@ class PluginRun:
                 cpu_ms=round(self.cpu_s * 1000),
                 attempts=self.attempts,
             ),
-            started_at=stamp(self.started),
-            finished_at=stamp(datetime.now(UTC)),
+            started_at=stamp(self.started or now),
+            finished_at=stamp(now),
             error=self._error(violations),
             failure=None if failure is None else schema.Failure(code=str(failure.code), hint=failure.hint),
             crash=self.attempt.crashed,
