@@ -161,6 +161,14 @@ def test_nor_is_the_time_forgotten_when_one_was_begun_that_is_given_up(both: Lab
     assert second.started_at <= first.finished_at
 
 
+def test_that_a_name_could_not_be_told_is_said_once_however_long_a_plugin_waits_for_its_turn(
+    lab: Lab,
+) -> None:
+    (lab.root / os.fsdecode(b"\xff.txt")).touch()
+    result = lab.run(*(lab.plugin(name) for name in ("one", "three", "two")), jobs=3)
+    assert [len(entry.warnings) for entry in result.plugins_applied] == [1, 1, 1]
+
+
 def test_a_plugin_that_replaces_its_file_instead_of_writing_to_it_takes_its_turn(both: Lab) -> None:
     replaces = "def transform(self, path, ctx):\n    Path('new').write_text('new'); Path('new').replace(path)"
     result = both.run(together(both, 0, replaces), together(both, 1), jobs=2)

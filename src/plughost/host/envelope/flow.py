@@ -284,7 +284,7 @@ class Pass:
         group: list[PluginRun] = []
         taken: set[str] = set()
         for run in runs[: self._options.jobs if self._confined else 1]:
-            run.files = self._files_for(run)
+            self._choose_files(run)
             if group and (taken & set(run.files) or len(taken) + len(run.files) > MOST_SHARED):
                 break
             group.append(run)
@@ -346,7 +346,7 @@ class Pass:
                 return
             again = self._plugin_run(run.manifest)
             again.follow(run)
-            again.files = self._files_for(again)
+            self._choose_files(again)
             yield from self._apply(again)
 
     def _settle_shares(self, group: list[PluginRun]) -> list[Applied] | None:
@@ -440,16 +440,12 @@ class Pass:
             known=dict(self._options.answers),
         )
 
-    def _files_for(self, run: PluginRun) -> list[str]:
-        """Return the files that *run* is given: regular ones of its kind that it may touch, by name."""
+    def _choose_files(self, run: PluginRun) -> None:
+        """Set the files that *run* is given, as the tree is now: regular ones of its kind that it may touch."""
         found = self._matching(run.manifest, self._snapshot.paths)
         guarded = set(policy.violations(found, self._options.forbidden))
         sendable = [path for path in found if is_utf8(path)]
-        if len(sendable) < len(found):
-            run.warnings.append(
-                f"{len(found) - len(sendable)} files have names that are not UTF-8; it was not given them"
-            )
-        return sorted(set(sendable) - guarded)
+        run.files, run.untold = sorted(set(sendable) - guarded), len(found) - len(sendable)
 
     def _matching(self, manifest: EnvelopeManifest, entries: Mapping[str, Entry]) -> list[str]:
         """Return the regular files that *manifest* is for, if they are to be worked on."""

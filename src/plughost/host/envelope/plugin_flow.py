@@ -39,6 +39,7 @@ AHEAD = "--ahead"  # tells our own worker that it is started before its request,
 ABORTED = "the operator wanted no more of it"
 IN_VAIN = "it was not told what it asked for: the operator wanted no more of one before it"
 AGAIN = "it was run again by itself: beside others it failed, or it could not be told who did what"
+UNTOLD = "{} files have names that are not UTF-8; it was not given them"
 UNANSWERED = "the operator gave no answer in time"
 BATCH_BYTES = (
     262_144  # of the paths that one worker is given: its reply names them all, and a dry run says more
@@ -59,6 +60,7 @@ class PluginRun:
     run: str
     open_log: Callable[[str, int], WorkerLog]
     known: dict[str, Any]  # answers that were given beforehand, or before it was run again
+    untold: int = 0  # files that it is not given, because their names are not UTF-8
     logs: list[Said] = field(default_factory=list)
     started: datetime | None = None  # when it was begun first
     turn: Turn = field(default_factory=Turn)
@@ -270,7 +272,8 @@ class PluginRun:
         )
 
     def _warnings(self) -> list[str]:
-        found = [*self.warnings, *(log.problem for _, _, log in self.logs if log.problem)]
+        untold = [UNTOLD.format(self.untold)] if self.untold else []
+        found = [*untold, *self.warnings, *(log.problem for _, _, log in self.logs if log.problem)]
         more = [f"{len(found) - MOST_WARNINGS} more warnings"] if len(found) > MOST_WARNINGS else []
         return [*map(_cut, found[:MOST_WARNINGS]), *more]
 
