@@ -253,6 +253,11 @@ be text must be text: `version: 1.10` is a number, and 1.1 at that.
   {VALIDATION_S:g} seconds, {VALIDATION_CPU_S} of CPU time, {VALIDATION_MEMORY_MB} MiB.
 - Its environment is `PATH`, `LANG`, `LC_ALL` and `TZ` where they are set, a `TMPDIR` that is removed after the pass,
   and `PLUGHOST_RUN`. Its working directory is the one whose files it transforms.
+- Where `command` is left out, or begins with `python` or `python3`, no file in that directory takes the place of a
+  module. So that it is the same for each Python that the plugin starts, and none leaves bytecode there,
+  `PYTHONSAFEPATH` and `PYTHONDONTWRITEBYTECODE` are set to 1. With the first of them, Python does not find modules
+  beside a script either: a plugin that starts a script which needs them passes it `PYTHONSAFEPATH=` (empty) or
+  `PYTHONPATH`. For any other command neither is set.
 - `network` is a declaration, not an enforcement: discovery leaves such a plugin out unless it is allowed, and nobody
   keeps a plugin that declares nothing from opening a socket.
 """

@@ -18,7 +18,7 @@ from ..contracts.execute.messages import HandshakeRequest
 from ..errors import PlughostError
 from ..failures import PluginFailure
 from ..manifest import bounded_file
-from ..manifest.binding import Binding
+from ..manifest.binding import PYTHON_WORDS, Binding
 from ..messages import strict_json
 from ..process import command, landlock, survivors
 from ..process.local import LocalLauncher
@@ -160,7 +160,7 @@ def _shebang(path: str) -> str | None:
 
 def _script(binding: Binding) -> Iterator[Finding]:
     """Look at a Python script without running it."""
-    if binding.command[0] not in command.PYTHON_WORDS or len(binding.command) < 2:
+    if binding.command[0] not in PYTHON_WORDS or len(binding.command) < 2:
         return
     script = binding.directory / binding.command[1]
     if script.suffix != ".py" and binding.command[1] != binding.name:  # a duplex plugin's program is named so

@@ -23,6 +23,10 @@ FILE_NAME = "plugin.toml"
 CONTRACTS = ("execute", "envelope", "hook", "duplex", "sideband")  # those that this version speaks
 COMMAND_LINE = "(command line)"
 IN_CODE = "(given in code)"
+PYTHON_WORDS = (
+    "python",
+    "python3",
+)  # as the first of a command: the interpreter that runs the host, isolated
 USUAL_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ")
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]

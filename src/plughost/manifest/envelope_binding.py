@@ -7,12 +7,16 @@ from pathlib import Path
 
 from plughost_sdk import envelope_worker  # importing it is what keeps it compiled
 
-from .binding import Binding, Environment
+from .binding import PYTHON_WORDS, Binding, Environment
 from .envelope_manifest import FILE_NAME, EnvelopeManifest, limits_of
 
 CONTRACT = "envelope"
 WORKER = os.path.abspath(envelope_worker.__file__)
 VALIDATE = ("--mode", "validate")  # what is added to the command of a worker that only looks at variables
+
+# For what a worker starts, in a directory of anybody's files: `python -c "import json"` would run a json.py in there,
+# and leave bytecode beside it. The worker itself is isolated, and heeds neither.
+FOR_CHILDREN = {"PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def bind(manifest: EnvelopeManifest) -> Binding:
@@ -25,9 +29,14 @@ def bind(manifest: EnvelopeManifest) -> Binding:
         cwd=manifest.directory,
         source=str(manifest.directory / FILE_NAME),
         description=manifest.description,
-        environment=Environment(),
+        environment=Environment(set=dict(FOR_CHILDREN) if _is_isolated(manifest) else {}),
         limits=limits_of(manifest),
     )
+
+
+def _is_isolated(manifest: EnvelopeManifest) -> bool:
+    """Tell whether its worker is a Python of ours. Any other would no longer find what is beside its script."""
+    return not manifest.command or manifest.command[0] in PYTHON_WORDS
 
 
 def _command(manifest: EnvelopeManifest) -> tuple[str, ...]:

@@ -16,12 +16,11 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import Unsupported
-from ..manifest.binding import Binding
+from ..manifest.binding import PYTHON_WORDS, Binding
 from ..manifest.envelope_binding import CONTRACT, WORKER
 from . import limits
 
 SOURCE = Path(__file__).with_name("loader.py")
-PYTHON_WORDS = ("python", "python3")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from datetime import datetime
 from decimal import Decimal
@@ -268,7 +269,8 @@ def test_a_worker_has_the_environment_limits_and_place_that_it_was_given(
     )
     lab.one(dump)
     facts = json.loads(lab.text("a.txt"))
-    assert set(facts["env"]) <= {"PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "PLUGHOST_RUN", "LC_CTYPE"}
+    usual = {"PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "PLUGHOST_RUN", "LC_CTYPE"}
+    assert set(facts["env"]) <= usual | {"PYTHONSAFEPATH", "PYTHONDONTWRITEBYTECODE"}
     assert not Path(facts["env"]["TMPDIR"]).is_relative_to(lab.root)
     assert facts["limits"]["DATA"] == [300 << 20, 300 << 20]
     assert facts["limits"]["CPU"][0] == 14
@@ -322,6 +324,27 @@ def test_nothing_in_the_tree_or_beside_the_plugin_takes_the_place_of_a_module(pl
     assert entry.status == "success", entry
     assert lab.text("a.txt") == "clean"
     assert not (lab.home / "hijacked").exists()
+
+
+@pytest.mark.requirement("envelope:request:isolated")
+@pytest.mark.parametrize("own", [False, True], ids=["an SDK plugin", "a command of its own"])
+def test_nor_does_it_for_a_python_that_the_plugin_starts_which_leaves_no_bytecode(
+    own: bool, lab: Lab
+) -> None:
+    starts = "subprocess.run([sys.executable, '-c', 'import json'], check=True)"
+    if own:
+        plugin = lab.raw("starts", f"import subprocess\n{starts}\nanswer(result='success')")
+    else:
+        plugin = lab.plugin("starts", f"def transform(self, path, ctx):\n    {starts}")
+    (lab.root / "json.py").write_text(HIJACK)
+    entry = lab.one(plugin)
+    assert (entry.status, entry.files_affected) == ("skipped", [])
+
+
+def test_a_command_with_a_python_of_its_own_imports_what_is_beside_its_script(lab: Lab) -> None:
+    plugin = lab.raw("parts", "import part\nanswer(result='success')", command=[sys.executable, "worker.py"])
+    (plugin / "part.py").touch()
+    assert lab.one(plugin).status == "skipped"
 
 
 def test_a_plugin_named_like_a_module_of_the_library_harms_nobody(lab: Lab) -> None:

@@ -465,7 +465,7 @@ class Pass:
         return bindings.replace(
             binding,
             cwd=self._options.root,
-            environment=Environment(set={"TMPDIR": str(tmp)}),
+            environment=Environment(set={**binding.environment.set, "TMPDIR": str(tmp)}),
             writable=(*writable, tmp, Path(os.devnull)) if self._confined else None,
         )
 
