@@ -195,3 +195,33 @@ def test_the_temporary_directory_is_removed_whatever_a_plugin_made_of_it(lab: La
     )
     lab.one(messy)
     assert not os.listdir(lab.home / "tmp")
+
+
+@confined
+@pytest.mark.parametrize(
+    ("deed", "hints"),
+    [
+        ("import multiprocessing; multiprocessing.Lock()", 1),
+        ("(ctx.dst_root.parent / 'new').touch()", 0),  # the error names the file
+        ("raise ValueError('Permission denied')", 0),
+    ],
+    ids=["a semaphore", "a file", "another error"],
+)
+def test_who_is_denied_what_has_no_file_name_is_told_what_it_may_have_been(
+    deed: str, hints: int, lab: Lab
+) -> None:
+    entry = lab.one(lab.plugin("denied", f"def transform(self, path, ctx):\n    {deed}"))
+    assert (entry.status, len(entry.warnings)) == ("failed", hints)
+
+
+@confined
+def test_threads_and_processes_of_its_own_work_in_a_confined_worker(lab: Lab) -> None:
+    body = """
+    def transform(self, path, ctx):
+        from concurrent.futures import ThreadPoolExecutor
+        run = lambda word: subprocess.run(["echo", word], capture_output=True, text=True, check=True).stdout
+        with ThreadPoolExecutor(2) as pool:
+            path.write_text("".join(pool.map(run, "ab")))
+    """
+    assert lab.one(lab.plugin("starts", body)).status == "success"
+    assert lab.text("a.txt") == "a\nb\n"

@@ -40,6 +40,13 @@ ABORTED = "the operator wanted no more of it"
 IN_VAIN = "it was not told what it asked for: the operator wanted no more of one before it"
 AGAIN = "it was run again by itself: beside others it failed, or it could not be told who did what"
 UNTOLD = "{} files have names that are not UTF-8; it was not given them"
+DENIED = (
+    "PermissionError: [Errno 13] Permission denied"  # and behind it the name of a file, where there is one
+)
+NAMELESS = (
+    "what it was denied has no file name: perhaps a semaphore or shared memory, which a confined worker cannot make "
+    "and Python's multiprocessing needs; threads and subprocesses work, and so does all of it with --no-confine"
+)
 UNANSWERED = "the operator gave no answer in time"
 BATCH_BYTES = (
     262_144  # of the paths that one worker is given: its reply names them all, and a dry run says more
@@ -273,9 +280,16 @@ class PluginRun:
 
     def _warnings(self) -> list[str]:
         untold = [UNTOLD.format(self.untold)] if self.untold else []
-        found = [*untold, *self.warnings, *(log.problem for _, _, log in self.logs if log.problem)]
+        denied = [NAMELESS] if self._denied else []
+        found = [*untold, *self.warnings, *denied, *(log.problem for _, _, log in self.logs if log.problem)]
         more = [f"{len(found) - MOST_WARNINGS} more warnings"] if len(found) > MOST_WARNINGS else []
         return [*map(_cut, found[:MOST_WARNINGS]), *more]
+
+    @property
+    def _denied(self) -> bool:
+        """It was confined, and ended by an exception that tells that something was denied, but not what."""
+        last = self.logs[-1][2].last_error if self.logs and self.attempt.crashed else None
+        return self.binding.writable is not None and last is not None and last.endswith(DENIED)
 
     def _status(self, changes: Sequence[Change], violations: Sequence[str]) -> schema.Status:
         failure = self.attempt.failure
