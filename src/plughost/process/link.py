@@ -80,7 +80,7 @@ class Link:
         # Is given us where something is to be said; returns whether all of it is written, or on its way.
         self.utter: Callable[[Any], bool] | None = None
         self.wire = WireLog()
-        # Whether to look at its memory when it answers, or is made to end: what is seen before is not its peak yet.
+        # Whether to look at its memory whenever it says something: what is seen before is that of no plugin yet.
         self.watch_memory = False
         self._peak_kib: int | None = None
         self._ladder = Ladder(grace)
@@ -129,6 +129,7 @@ class Link:
         self._appetite = appetite_after(self._appetite, self._clock() - began)
 
     def _on_stderr(self) -> None:
+        self._note_memory()
         self._read(Channel.STDERR)
         self.pump()
 
