@@ -85,8 +85,10 @@ class _LoopGround:
                 self._driver.expect(link)
 
     def go_on_soon(self, link: Link) -> None:
-        if not self._to_go_on:
-            self._driver.loop.call_soon(self._go_on)
+        if (
+            not self._to_go_on
+        ):  # what has come by the next turn of the loop is heard in it, but after what is done soon
+            self._driver.loop.call_soon(self._driver.loop.call_soon, self._go_on)
         self._to_go_on.add(link)
 
     def _go_on(self) -> None:

@@ -40,7 +40,7 @@ from .timers import Timers
 # How much is handed to a process before it has read it; the rest waits where newer ones replace it, and where all who
 # wait for the same share it.
 AHEAD = 8  # events
-AHEAD_BYTES = 32_768  # three chunks as the SDK cuts them
+AHEAD_BYTES = 12_288  # one chunk as the SDK cuts them
 
 Hearer = Callable[[Snapshot], None]
 

@@ -35,6 +35,7 @@ from ..events import LaneDropped, Recovered, Unheard, Wedged
 from ..ground import Ground
 from . import attention, refusals, restarts, status
 from .herald import Herald
+from .pace import Pace
 from .patience import Patience
 from .shortcut import LOOK_S, Shortcut
 from .status import Status
@@ -44,7 +45,6 @@ from .ticket import Ticket
 DuplexLink = BoundLink[DuplexSession]
 
 RENDER = "plugin/render"
-TURN_S = 0.0002  # for which one is told what waits for it, before it and the others are heard
 RUNNING, CONVERSING = State.RUNNING, Conversing.RUNNING  # found in a fraction of the time, with every call
 
 
@@ -68,8 +68,7 @@ class Member:
         self.last_failure: PluginFailure | None = None
         self.patience = Patience()
         self.has_events = False  # something may wait to be told to it
-        self.starts = 0
-        self.denied = 0
+        self.starts = self.denied = 0
         self.ignored: Counter[str] = Counter()  # of processes that are gone, and by the services
         self.dropped: Counter[Lane] = Counter()  # of processes that are gone
         self._engine = engine
@@ -84,7 +83,7 @@ class Member:
         self._keys: list[Parcel] = []
         self.touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self.look_at = 0.0  # when to look at its input: at the latest, while calls are under way
-        self._attending = False
+        self._attending, self._pace = False, Pace()
         self.herald = Herald(self, engine)
 
     @property
@@ -355,7 +354,7 @@ class Member:
         session = link.conversation
         if not (session.news or self.has_events or link.finished or session.fault):
             return  # something was written, or half a frame has come
-        self._attending, began = True, 0.0
+        self._attending, until = True, 0.0
         try:
             while True:
                 while (news := session.next_news()) is not None:
@@ -364,9 +363,10 @@ class Member:
                     self._fleet.feed(self)
                 if not session.has_to_say:
                     break
-                began = began or self._engine.clock()
+                until = until or self._pace.begin(self._engine.clock())
                 link.pump()
-                if self._engine.clock() - began > TURN_S:  # it reads as fast as we write
+                if (now := self._engine.clock()) > until:  # it reads as fast as we write
+                    self._pace.give_way(now)
                     self._ground.go_on_soon(link)
                     break
         finally:
