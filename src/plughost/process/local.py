@@ -36,7 +36,7 @@ WIDE_PIPE = 1_048_576  # bytes; asked for when a frame does not fit the usual 64
 NARROW_PIPE = 16_384
 # Bytes, of the same, for a frame that is larger: what plugins read at once. So it is empty whenever one has read, and
 # can be narrowed, while one of 1 MiB stays full as long as there is anything to say: then keys took 77 ms and not 3,
-# behind chunks of a millisecond each. Large frames take a tenth longer for it.
+# behind chunks of a millisecond each. Large frames take up to a fifth longer for it.
 LESS_NARROW_PIPE = 65_536
 DUPLEX = "duplex"
 SIDEBAND = "sideband"  # the contract that has two pipes more

@@ -85,9 +85,8 @@ class _LoopGround:
                 self._driver.expect(link)
 
     def go_on_soon(self, link: Link) -> None:
-        if (
-            not self._to_go_on
-        ):  # what has come by the next turn of the loop is heard in it, but after what is done soon
+        # A turn later than soon: what has come by the next turn of the loop is heard in that one, at its end.
+        if not self._to_go_on:
             self._driver.loop.call_soon(self._driver.loop.call_soon, self._go_on)
         self._to_go_on.add(link)
 
