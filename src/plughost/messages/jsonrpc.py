@@ -7,7 +7,7 @@ must not cost a plugin its process. Parameters and results stay raw JSON until s
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -60,6 +60,7 @@ class Notification(Struct, frozen=True):
     params: Raw = NULL
 
 
+@final
 class Response(Struct, frozen=True):
     """The answer to request *id*."""
 

@@ -54,7 +54,7 @@ class Link:
     __slots__ = (
         "_appetite", "_beside", "_clock", "_ending_input", "_ladder", "_observe", "_open",
         "_peak_kib", "_pending", "_respite", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
-        "_writing_beside", "exit_status", "finished", "on_change", "on_stderr", "process", "session",
+        "_writing_beside", "exit_status", "finished", "just_written", "on_change", "on_stderr", "process", "session",
         "shortcut", "utter", "watch_memory", "wire",
     )  # fmt: skip
 
@@ -71,6 +71,7 @@ class Link:
         self.process = process
         self.session = session
         self.finished = False
+        self.just_written = 0  # bytes to stdin, since somebody set this to 0
         self.exit_status: ExitStatus | None = None
         self.on_change: Callable[[], None] | None = None  # called after every input, by whoever waits
         # Takes the raw bytes, b"" at their end, in place of lines.
@@ -360,6 +361,7 @@ class Link:
         except OSError:
             self._lose_input()
             return
+        self.just_written += written
         if written < len(self._pending):
             self._pending = self._pending[written:]
             if written or is_first:

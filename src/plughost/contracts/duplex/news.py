@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from msgspec import Raw
 
@@ -37,6 +37,7 @@ class Told:
     params: Raw
 
 
+@final
 class Answered(NamedTuple):
     """A call of the host is over: once for every call, with what became of it.
 

@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any, assert_never
 
 from ...capabilities.gates import Gates
-from ...contracts import outcome
-from ...contracts.base import Evidence, Fault
+from ...contracts.base import Fault
 from ...contracts.duplex import host as contract
 from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.lanes import Lane
@@ -25,7 +24,7 @@ from ...contracts.duplex.parcel import Parcel
 from ...contracts.duplex.session import DuplexSession
 from ...contracts.duplex.states import State as Conversing
 from ...errors import HostClosed, LocalProtocolError
-from ...failures import FailureCode, PluginFailure, Stage
+from ...failures import FailureCode, PluginFailure
 from ...manifest.duplex_binding import DuplexBinding
 from ...messages.jsonrpc import ErrorResponse, Reason, Response
 from ...supervision.lifecycle import Lifecycle
@@ -352,6 +351,8 @@ class Member:
         if self._attending:  # from a write of ours: whoever attends goes on anyway
             return
         session = link.conversation
+        if self._pace.gave_way_at:
+            self._pace.go_on(self._engine.clock())
         if not (session.news or self.has_events or link.finished or session.fault):
             return  # something was written, or half a frame has come
         self._attending, until = True, 0.0
@@ -363,14 +364,18 @@ class Member:
                     self._fleet.feed(self)
                 if not session.has_to_say:
                     break
-                until = until or self._pace.begin(self._engine.clock())
-                link.pump()
-                if (now := self._engine.clock()) > until:  # it reads as fast as we write
+                now = self._engine.clock()
+                # Whoever asked us stands still for the answer: that is not put off.
+                until = until or self._pace.begin(now, 0 if session.lanes.replies else link.just_written)
+                if now < until:
+                    link.pump()
+                    now = self._engine.clock()
+                if now >= until:  # it reads as fast as we write
                     self._pace.give_way(now)
                     self._ground.go_on_soon(link)
                     break
         finally:
-            self._attending = False
+            self._attending, link.just_written = False, 0
         if link is not self.link:
             return
         if link.finished:
@@ -389,8 +394,6 @@ class Member:
             self._hear_answer(link, news)
             return
         match news:
-            case Answered():
-                pass
             case Called() | Told():
                 if not isinstance(news, Told) or news.method != "host/log":
                     self.touch()
@@ -414,8 +417,6 @@ class Member:
             ticket.end(news.outcome.result)
             return
         match news.outcome:
-            case Response():
-                pass
             case ErrorResponse():
                 self._note_answer()
                 ticket.end(news.outcome)
@@ -483,11 +484,9 @@ class Member:
 
     def malformed(self, ticket: Ticket, problem: Exception) -> PluginFailure:
         """Return the failure of an answer that is not what the method returns."""
-        method = ticket.ask.method if ticket.ask is not None else ""
-        fault = Fault(FailureCode.MALFORMED_RESPONSE, Stage.EXECUTE, f"its answer to {method}: {problem}")
+        fault = refusals.malformed(ticket.ask, problem)
         if self.link is None:
-            evidence = Evidence(command=self.process.command)
-            return self._engine.fail(outcome.failure(self.process, fault, evidence, delivered=True))
+            return self._engine.fail(refusals.of_one_gone(self.process, fault))
         return self._engine.fail(self._failure(self.link, fault, sent=True))
 
     def _failure(self, link: DuplexLink, fault: Fault, *, sent: bool) -> PluginFailure:

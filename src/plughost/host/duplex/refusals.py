@@ -1,4 +1,4 @@
-"""Why a call found no process of its plugin -> the failure that its caller gets. Decides nothing."""
+"""Why a call found no process, or no use for its answer -> the failure that its caller gets. Decides nothing."""
 
 from __future__ import annotations
 
@@ -54,3 +54,14 @@ def not_started(process: Binding, ask: Ask | None, state: State) -> PluginFailur
         message = f"{what} waited too long for the plugin to read what was published before"
     fault = Fault(FailureCode.TIMEOUT, Stage.LAUNCH, message, limit)
     return outcome.failure(process, fault, Evidence(command=process.command))
+
+
+def malformed(ask: Ask | None, problem: Exception) -> Fault:
+    """Return what is wrong with an answer that is not what the method returns."""
+    method = "" if ask is None else ask.method
+    return Fault(FailureCode.MALFORMED_RESPONSE, Stage.EXECUTE, f"its answer to {method}: {problem}")
+
+
+def of_one_gone(process: Binding, fault: Fault) -> PluginFailure:
+    """Return the failure of a call that was answered by a process that is gone."""
+    return outcome.failure(process, fault, Evidence(command=process.command), delivered=True)
