@@ -34,7 +34,7 @@ class ByHand:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
-        self._calls = 0
+        self.calls = 0
         self._snapshot = base64.b64encode(echo.PAYLOAD).decode()
         manifest = str(duplex_plugin.DIRECTORY / "manifest.toml")
         granted = {"manifest_path": manifest, "granted_capabilities": ["event_bus"], "abi_version": 2}
@@ -50,10 +50,15 @@ class ByHand:
         self._process.wait()
         self._from.close()
 
+    @property
+    def pipes(self) -> tuple[int, int]:
+        """The descriptors by which it is told and heard. Nothing that came is held back from them."""
+        return self._to.fileno(), self._from.fileno()
+
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Call *method*, answer what is asked meanwhile, and return the result."""
-        self._calls += 1
-        self._send({"jsonrpc": "2.0", "id": self._calls, "method": method, "params": params})
+        self.calls += 1
+        self._send({"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params})
         while True:
             message = self._receive()
             if "method" not in message:

@@ -18,6 +18,7 @@ OURS = {
     "uvloop": ("bench.drivers.duplex_asyncio", "plughost, the same on uvloop"),
 }
 HAND = ("bench.drivers.duplex_by_hand", "the same plugin, by hand")
+WINDOW = "bench.drivers.duplex_window"
 PEERS = {  # module, label, and what it needs from peers.txt
     "mp-pipe": ("bench.peers.pipe_echo", "multiprocessing.Pipe", ""),
     "lsp-jsonrpc": ("bench.peers.lsp_echo", "python-lsp-jsonrpc", "python-lsp-jsonrpc"),
@@ -72,15 +73,18 @@ _FREE_NOTES = (
 
 def pipelined() -> Section:
     ours = Source(f"asyncio-pipelined-{FREE}", "per_s")
+    hand = Source(f"hand-pipelined-{FREE}", "per_s")
     return Section(
         key=KEY,
         title="64 calls in flight, not pinned",
         unit="calls/s",
         contenders=(
+            Contender(hand.contender, WINDOW, "pipelined", (FREE,)),
             *(_ours(way, FREE, "pipelined") for way in ("asyncio", "uvloop")),
             *(_peer(name, FREE, "pipelined") for name in SHARE),
         ),
         rows=(
+            Row(HAND[1], hand),
             *(
                 Row(OURS[way][1], Source(f"{way}-pipelined-{FREE}", "per_s"), ours=True)
                 for way in ("asyncio", "uvloop")
@@ -94,10 +98,11 @@ def pipelined() -> Section:
                 for name, share in sorted(SHARE.items(), key=lambda item: -item[1])
             ),
         ),
-        bases=(Base("× asyncio", ours),),
+        bases=(Base("× asyncio", ours), Base("× by hand", hand)),
         notes=(
             "More is better. plughost and the MCP SDK: 64 tasks, each of which calls and waits.",
             "multiprocessing.Pipe and execnet have no calls: one thread sends a message for each that comes back.",
+            "By hand: 64 tasks, futures and msgspec; no deadline, no limit, no check of any kind.",
         ),
         higher_is_better=True,
     )
