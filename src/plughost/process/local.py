@@ -117,7 +117,7 @@ class LocalProcess:
 
     def unread(self) -> int:
         count = array.array("i", [0])
-        with suppress(OSError):
+        with suppress(OSError, KeyError):  # or it is closed here
             fcntl.ioctl(self._fds[Channel.STDIN], termios.FIONREAD, count)
         return count[0]
 

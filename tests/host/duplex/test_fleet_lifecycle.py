@@ -258,6 +258,34 @@ def test_one_that_nobody_uses_is_let_go_and_starts_again(both: Lab) -> None:
     assert both.pid() != pid
 
 
+@pytest.mark.requirement("duplex:lifecycle:demand")
+@pytest.mark.parametrize(("count", "size"), [(8, 30_000), (3, 10)], ids=["waiting", "in its input"])
+def test_one_that_is_busy_with_what_was_published_is_not_idle(both: Lab, count: int, size: int) -> None:
+    life = {"idle_reap_secs": 1}
+    both.plugin(caps={"event_bus": True}, hears=("t",), life=life, write_s=60.0)
+    both.plugin("other", life=life)
+    fleet = both.fleet()
+    pipe = both.pipe("reading")
+    both.call("block", {"pipe": str(pipe)})
+    for _ in range(count):
+        both.run(fleet.publish, "t", b"x" * size)
+    both.call("echo", of="other")  # after it, so that it is let go later
+    both.until(lambda: fleet["other"].state is State.IDLE)
+    assert fleet["puppet"].state is State.RUNNING
+    both.meet(pipe)
+    assert len(both.heard(count)) == count
+    assert both.status().starts == 1
+
+
+def test_one_that_leaves_its_input_unread_is_let_go_in_the_end(both: Lab) -> None:
+    both.plugin(caps={"event_bus": True}, hears=("t",), life={"idle_reap_secs": 1}, **QUICK)
+    fleet = both.fleet()
+    both.call("block")
+    both.run(fleet.publish, "t", b"x")
+    both.until(lambda: fleet["puppet"].state is State.IDLE)
+    assert both.status().failures == 0
+
+
 def test_a_child_that_is_stopped_by_a_signal_is_ended_all_the_same(both: Lab) -> None:
     both.plugin(teardown_s=0.1, terminate_s=0.1)
     fleet = both.fleet()

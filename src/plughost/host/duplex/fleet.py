@@ -30,7 +30,8 @@ from ..events import Event, LaneDropped, Published
 from ..ground import Ground
 from .deliveries import Snapshot
 from .errands import Errands
-from .member import RENDER, DuplexLink, Member
+from .member import DuplexLink, Member
+from .misses import RENDER
 from .options import FleetPlan
 from .services import Services, Surface
 from .snapshots import HOST, Snapshots

@@ -26,13 +26,14 @@ from ...contracts.duplex.states import State as Conversing
 from ...errors import HostClosed, LocalProtocolError
 from ...failures import FailureCode, PluginFailure
 from ...manifest.duplex_binding import DuplexBinding
-from ...messages.jsonrpc import ErrorResponse, Reason, Response
+from ...messages.jsonrpc import ErrorResponse, Response
 from ...supervision.lifecycle import Lifecycle
 from ...supervision.states import Action, Actions, BeginShutdown, Refuse, RefuseReason, Spawn, State
 from ..engine import BoundLink, Engine
-from ..events import LaneDropped, Recovered, Unheard, Wedged
+from ..events import LaneDropped, Recovered, Unheard
 from ..ground import Ground
-from . import attention, refusals, restarts, status
+from . import attention, misses, refusals, restarts, status
+from .activity import Activity
 from .herald import Herald
 from .pace import Pace
 from .patience import Patience
@@ -43,7 +44,6 @@ from .ticket import Ticket
 
 DuplexLink = BoundLink[DuplexSession]
 
-RENDER = "plugin/render"
 RUNNING, CONVERSING = State.RUNNING, Conversing.RUNNING  # found in a fraction of the time, with every call
 
 
@@ -81,6 +81,7 @@ class Member:
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
         self._keys: list[Parcel] = []
         self.touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
+        self._activity = Activity()
         self.look_at = 0.0  # when to look at its input: at the latest, while calls are under way
         self._attending, self._pace = False, Pace()
         self.herald = Herald(self, engine)
@@ -220,9 +221,8 @@ class Member:
 
     def tick(self, now: float) -> None:
         """It is *now*: do what is due."""
-        session = self.link.conversation if self.link is not None else None
-        if session is not None and (session.calls or session.unanswered):
-            self.touched = now  # it is at work
+        if self.link is not None and self._activity.is_at_work(self.link, has_events=self.has_events):
+            self.touched = now
         self.lifecycle.used(self.touched)
         self._obey(self.lifecycle.tick(now))
         self._give_up_waiting(now)
@@ -428,7 +428,7 @@ class Member:
                     return
                 if fault.code is FailureCode.TIMEOUT:
                     fault = contract.timed_out(fault, ticket.ask)
-                    self._note_miss(link, ticket, ticket.ask)
+                    misses.note(self, link, ticket, self._calls.values(), self._engine.clock())
                 ticket.end(self._engine.fail(self._failure(link, fault, sent=news.sent)))
             case never:
                 assert_never(never)
@@ -436,25 +436,6 @@ class Member:
     def _note_answer(self) -> None:
         if self.patience.answered():
             self.herald.tell(Recovered())
-
-    def _note_miss(self, link: DuplexLink, ticket: Ticket, ask: contract.Ask) -> None:
-        limits = self.binding.limits
-        limit_s = limits.render_s if ask.method == RENDER else limits.timeout_s
-        late = link.conversation.ignored[Reason.LATE]
-        took = self.patience.miss(ticket.asked_at, self._engine.clock(), limit_s, late)
-        if took is None:
-            return
-        if not self.patience.is_wedged:
-            self.patience.is_wedged = True
-            self.herald.tell(Wedged(ask.method, took))
-        # One that is busy with something that may take its time is not to blame for the screens it owes us.
-        at_work = any(
-            each.ask and each.ask.method != RENDER and each.ask.timeout_s for each in self._calls.values()
-        )
-        if self.patience.is_over and not at_work:
-            limit = "limits.render_s" if ask.method == RENDER else "limits.timeout_s"
-            link.conversation.give_up(f"it did not answer {self.patience.misses} calls in a row", limit)
-            link.pump()
 
     def _bury(self, link: DuplexLink) -> None:
         """The process is gone: whoever waited for it learns how it ended, and the lifecycle goes on."""
