@@ -20,7 +20,7 @@ from plughost.contracts.duplex.keys import KeyCode, KeyEvent
 from plughost.failures import FailureCode, PluginFailure
 from plughost.process.local import LocalProcess
 from plughost.supervision.states import State
-from tests.host.duplex.fleet_lab import EVERY, QUICK, Lab
+from tests.host.duplex.fleet_lab import EVERY, PATIENCE_S, QUICK, Lab
 
 pytestmark = pytest.mark.thin(EVERY, "duplex fleets")
 
@@ -382,6 +382,23 @@ def test_a_call_that_waits_behind_what_was_published_can_be_given_up_and_times_o
     assert both.status().pending == 0
     both.meet(pipe)
     assert both.call("echo") == {"echo": {}}
+    assert both.status().starts == 1
+
+
+def test_a_call_waits_no_longer_behind_what_was_published_than_for_an_answer(both: Lab) -> None:
+    both.plugin(caps=BUS, hears=("t",), write_s=60.0, timeout_s=0.5)
+    fleet = both.fleet()
+    pipe = both.pipe("reading")
+    both.call("block", {"pipe": str(pipe)}, timeout=PATIENCE_S)
+    for number in range(MANY):
+        both.run(fleet.publish, "t", b"%d" % number + LARGE)
+    with pytest.raises(PluginFailure) as caught:
+        both.call("echo")
+    assert (caught.value.code, caught.value.autopsy.delivered) == (FailureCode.TIMEOUT, False)
+    assert caught.value.autopsy.limit == "limits.timeout_s"
+    assert both.status().pending == 0
+    both.meet(pipe)
+    assert both.call("echo", timeout=PATIENCE_S) == {"echo": {}}
     assert both.status().starts == 1
 
 

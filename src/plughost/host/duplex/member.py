@@ -126,9 +126,10 @@ class Member:
         if link is not None and self.listens and self.lifecycle.state is RUNNING:
             if ticket.behind:
                 self.waiting[ticket] = None
+                ticket.wait_behind(now)
                 self.look_soon(now)
-                if ticket.until is not None:
-                    self._ground.wake_at(ticket.until)
+                if ticket.given_up_at is not None:
+                    self._ground.wake_at(ticket.given_up_at)
                 return
             self._submit(link, ticket, now)
             if len(link.conversation.calls) > 1:
@@ -234,14 +235,14 @@ class Member:
             self.link.look_at_input()
 
     def next_deadline(self) -> float | None:
-        tickets = (*self.waiting, *(ticket for ticket, _, _ in self._doomed))
         look = self.look_at if self._calls or (self.waiting and self.listens) else None
-        times = (self.lifecycle.next_deadline(), look, *(ticket.until for ticket in tickets))
+        times = [self.lifecycle.next_deadline(), look, *(ticket.given_up_at for ticket in self.waiting)]
+        times += [ticket.until for ticket, _, _ in self._doomed]
         return min((at for at in times if at is not None), default=None)
 
     def _give_up_waiting(self, now: float) -> None:
         """Tell those whose time is up, whatever becomes of the plugin."""
-        late = [each for each in self.waiting if each.until is not None and each.until <= now]
+        late = [each for each in self.waiting if (at := each.given_up_at) is not None and at <= now]
         for ticket in late:
             del self.waiting[ticket]
             refusal = refusals.not_started(self.process, ticket.ask, self.lifecycle.state)
@@ -310,7 +311,10 @@ class Member:
 
     def _begin(self, link: DuplexLink) -> None:
         """The plugin has answered init: what waited for that is for it now."""
-        self.lifecycle.init_done(self._engine.clock())
+        now = self._engine.clock()
+        self.lifecycle.init_done(now)
+        for ticket in self.waiting:
+            ticket.wait_behind(now)
         link.shortcut, link.utter = self.shortcut.hear, self.shortcut.write_calls
         self._obey(())
         for key in self._keys:
@@ -447,6 +451,8 @@ class Member:
         self.ignored.update({reason.value: count for reason, count in session.ignored.items()})
         self._engine.finish(link)
         self._fleet.left(self)
+        for ticket in self.waiting:
+            ticket.read_by = None
         if session.fault is not None and self.lifecycle.state is State.SPAWNING:
             self._doom_waiting(session.fault)
         doomed, self._doomed = self._doomed, []

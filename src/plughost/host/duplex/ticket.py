@@ -31,6 +31,7 @@ class Ticket(Struct, eq=False):
         None  # when its caller has waited long enough; None: the plugin's own limits alone count
     )
     behind: int = 0  # the version up to which the plugin is told what was published, before it is asked
+    read_by: float | None = None  # when a plugin that runs has to have read that
     by_result: bool = False  # whether the caller wants what the answer says, and not how it is written
     is_over: bool = False
     result: Any = NO_RESULT
@@ -45,6 +46,18 @@ class Ticket(Struct, eq=False):
             self.until = now + seconds
             return seconds
         return max(0.0, self.until - now)
+
+    def wait_behind(self, now: float) -> None:
+        """Wait from *now* on for a plugin that runs to read the rest, no longer than it would have for an answer."""
+        if self.ask is not None and self.ask.timeout_s is not None:
+            self.read_by = now + self.ask.timeout_s
+
+    @property
+    def given_up_at(self) -> float | None:
+        """When it is over, if it still waits then."""
+        if self.until is None or (self.read_by is not None and self.read_by < self.until):
+            return self.read_by
+        return self.until
 
     def end(self, outcome: Outcome) -> None:
         """Note what became of it, and tell whoever wants to know."""
