@@ -33,6 +33,7 @@ from .errands import Errands
 from .member import DuplexLink, Member
 from .misses import RENDER
 from .options import FleetPlan
+from .pace import Turns
 from .services import Services, Surface
 from .snapshots import HOST, Snapshots
 from .ticket import NO_RESULT, Ticket
@@ -52,6 +53,7 @@ class Fleet:
     def __init__(self, plan: FleetPlan, engine: Engine, ground: Ground) -> None:
         self.plan = plan
         self.snapshots = Snapshots()
+        self.turns = Turns()
         self.members: dict[str, Member] = {}
         self.rejected = list(plan.rejected)
         self.closed = False

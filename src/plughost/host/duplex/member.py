@@ -83,7 +83,7 @@ class Member:
         self.touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self._activity = Activity()
         self.look_at = 0.0  # when to look at its input: at the latest, while calls are under way
-        self._attending, self._pace = False, Pace()
+        self._attending, self._pace = False, Pace(fleet.turns)
         self.herald = Herald(self, engine)
 
     @property
@@ -367,6 +367,8 @@ class Member:
                 if self.has_events:
                     self._fleet.feed(self)
                 if not session.has_to_say:
+                    if until:
+                        self._pace.end(self._engine.clock())
                     break
                 now = self._engine.clock()
                 # Whoever asked us stands still for the answer: that is not put off.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ...contracts.duplex.news import Called, Told
+from .pace import Turns
 
 if TYPE_CHECKING:
     from .member import DuplexLink, Member
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 class Surroundings(Protocol):
     """What a member needs of its fleet."""
+
+    turns: Turns
 
     def serve(self, member: Member, link: DuplexLink, news: Called | Told) -> None:
         """The plugin asks for something, or tells something."""
