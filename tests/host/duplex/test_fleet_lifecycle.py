@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from plughost.errors import HostClosed, ManifestError
 from plughost.failures import FailureCode, PluginFailure
 from plughost.supervision.states import State
-from tests.host.duplex.fleet_lab import AT_ONCE, EVERY, QUICK, Lab, gone, is_alive
+from tests.host.duplex.fleet_lab import AT_ONCE, EVERY, PUPPET, QUICK, Lab, gone, is_alive
 
 pytestmark = pytest.mark.thin(EVERY, "duplex fleets")
 
@@ -256,6 +257,43 @@ def test_one_that_nobody_uses_is_let_go_and_starts_again(both: Lab) -> None:
     assert not is_alive(pid)
     assert both.status().failures == 0
     assert both.pid() != pid
+
+
+def install(program: Path) -> None:
+    """Make *program* a plugin that runs, at once and whole."""
+    made = program.with_suffix(".new")
+    made.write_text(f"#!/bin/sh\nexec {sys.executable} -I -S {PUPPET}\n")
+    made.chmod(0o755)
+    made.rename(program)
+
+
+@pytest.mark.requirement("duplex:lifecycle:demand")
+def test_one_that_could_not_be_started_for_what_was_published_is_tried_again(
+    both: Lab, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    both.plugin(caps={"event_bus": True}, hears=("t",), command=[str(program)], **AT_ONCE)
+    fleet = both.fleet()
+    both.run(fleet.publish, "t", b"one")
+    both.until(lambda: both.named("failed"))
+    install(program)
+    both.until(lambda: fleet["puppet"].state is State.RUNNING)
+    assert both.heard(1) == [("t", b"one")]
+
+
+def test_one_that_is_mended_and_reloaded_is_started_for_what_was_published_meanwhile(
+    both: Lab, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    both.plugin(caps={"event_bus": True}, hears=("t",), command=[str(program)], failures_to_quarantine=1)
+    fleet = both.fleet()
+    both.together(fleet["puppet"].start)
+    assert fleet["puppet"].state is State.QUARANTINED
+    both.run(fleet.publish, "t", b"one")
+    install(program)
+    both.run(fleet["puppet"].reload)
+    both.until(lambda: fleet["puppet"].state is State.RUNNING)
+    assert both.heard(1) == [("t", b"one")]
 
 
 @pytest.mark.requirement("duplex:lifecycle:demand")

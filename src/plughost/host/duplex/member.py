@@ -206,7 +206,10 @@ class Member:
 
     def reload(self, ticket: Ticket) -> None:
         """Forget its failures, and start what ran anew. The ticket is over when the old process is gone."""
+        was_quarantined = self.lifecycle.state is State.QUARANTINED
         self._leave(self.lifecycle.reload, ticket)
+        if was_quarantined and self._fleet.awaits(self):  # what was published meanwhile
+            self.want()
 
     def stop(self, ticket: Ticket) -> None:
         """Let its process go, and whoever waits for one; the ticket is over when it is gone."""
@@ -303,7 +306,11 @@ class Member:
             self.herald.note_state()
             for ticket in waiting:
                 ticket.end(failure)
-            return actions
+            return (
+                (*actions, *self.lifecycle.wanted(self._engine.clock()))
+                if self._fleet.awaits(self)
+                else actions
+            )
         self.link = link
         actions = self.lifecycle.spawned(self._engine.clock())
         self._ground.adopt(link, attention.Attention(self, link))
