@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import plughost
+from plughost.contracts.base import FramePassed
 from plughost.errors import HostClosed, LocalProtocolError
 from plughost.failures import FailureCode
 from plughost.supervision.states import State
@@ -161,3 +162,33 @@ async def test_a_callback_may_start_tasks_and_calls(plugins: Path) -> None:
         fleet.publish("t", b"x")
         await asyncio.gather(*tasks)
         assert fleet["one"].state is State.RUNNING
+
+
+def test_a_listener_that_ends_the_loop_keeps_no_other_plugin_from_being_asked(plugins: Path) -> None:
+    ends: list[bool] = []
+
+    def listen(event: plughost.Event) -> None:
+        if ends and isinstance(event.what, FramePassed) and event.what.direction == "out":
+            ends.clear()
+            raise SystemExit(3)
+
+    async def begin() -> tuple[plughost.Host, list[asyncio.Task[Any]]]:
+        host = plughost.Host(on_event=listen)
+        fleet = await host.fleet(plugins)
+        for name in ("one", "two"):
+            await fleet[name].start()
+        calls = [(name, method) for method in ("do/hold", "do/echo") for name in ("one", "two")]
+        tasks = [asyncio.create_task(fleet[name].call(method, {})) for name, method in calls]
+        # By then each has made its call. The first of each plugin is written, and the other soon.
+        asyncio.get_running_loop().call_soon(ends.append, True)
+        return host, tasks
+
+    async def end(host: plughost.Host, tasks: list[asyncio.Task[Any]]) -> list[Any]:
+        async with host:
+            return await asyncio.gather(*tasks[2:])
+
+    with asyncio.Runner() as runner:
+        host, tasks = runner.run(begin())
+        with pytest.raises(SystemExit):
+            runner.run(asyncio.Event().wait())
+        assert runner.run(end(host, tasks)) == [{"echo": {}}] * 2

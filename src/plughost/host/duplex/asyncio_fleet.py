@@ -79,10 +79,15 @@ class _LoopGround:
 
     def _say_all(self) -> None:
         links, self._to_say = self._to_say, set()
-        for link in links:
-            if not link.finished:
-                link.say()
-                self._driver.expect(link)
+        try:
+            while links:
+                link = links.pop()
+                if not link.finished:
+                    link.say()
+                    self._driver.expect(link)
+        finally:
+            for link in links:  # a listener has ended the loop: the others go on if that goes on
+                self.say_soon(link)
 
     def go_on_soon(self, link: Link) -> None:
         # A turn later than soon: what has come by the next turn of the loop is heard in that one, at its end.
@@ -92,9 +97,14 @@ class _LoopGround:
 
     def _go_on(self) -> None:
         links, self._to_go_on = self._to_go_on, set()
-        for link in links:
-            if not link.finished:
-                link.pump()
+        try:
+            while links:
+                link = links.pop()
+                if not link.finished:
+                    link.pump()
+        finally:
+            for link in links:  # as above
+                self.go_on_soon(link)
 
     def wake_at(self, at: float) -> None:
         if self._timer is None or at < self._timer_at:
