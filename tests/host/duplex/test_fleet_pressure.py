@@ -204,6 +204,22 @@ def test_a_key_starts_a_plugin_and_is_numbered_over_all(both: Lab) -> None:
     assert [each["generation"] for each in both.told(of="two", method="plugin/handle_key")] == [1]
 
 
+@pytest.mark.parametrize("command", [None, ["/nowhere/at/all"]], ids=["init fails", "no program"])
+def test_a_key_for_one_that_does_not_come_up_is_lost_and_not_for_a_later_one(
+    both: Lab, command: list[str] | None
+) -> None:
+    both.plugin("puppet", "init-exits=3", command=command)
+    fleet = both.fleet()
+    both.run(fleet["puppet"].key, "main", key("y"))
+    both.until(lambda: both.status().failures == 1 and both.status().pid is None)
+    assert both.status().dropped_keys == 1
+    both.plugin()
+    both.run(fleet["puppet"].reload)
+    both.run(fleet["puppet"].key, "main", key("n"))
+    keys = [each["key"]["code"]["ch"] for each in both.told(method="plugin/handle_key")]
+    assert keys == ["n"]
+
+
 def test_a_key_for_one_in_quarantine_or_closed_is_not_told(both: Lab) -> None:
     both.plugin(failures_to_quarantine=1)
     fleet = both.fleet()

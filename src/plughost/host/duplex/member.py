@@ -20,7 +20,6 @@ from ...contracts.duplex.introduction import Introduction
 from ...contracts.duplex.lanes import Lane
 from ...contracts.duplex.messages import HandleKeyParams
 from ...contracts.duplex.news import Answered, Called, Dropped, Ignored, InitDone, News, Told, worth_telling
-from ...contracts.duplex.parcel import Parcel
 from ...contracts.duplex.session import DuplexSession
 from ...contracts.duplex.states import State as Conversing
 from ...errors import HostClosed, LocalProtocolError
@@ -34,6 +33,7 @@ from ..events import LaneDropped, Recovered, Unheard
 from ..ground import Ground
 from . import attention, misses, refusals, restarts, status
 from .activity import Activity
+from .early_keys import EarlyKeys
 from .herald import Herald
 from .pace import Pace
 from .patience import Patience
@@ -79,7 +79,7 @@ class Member:
         self.shortcut = Shortcut(self, self._calls, engine, ground)
         self._leaving: list[Ticket] = []  # want it gone
         self._doomed: list[tuple[Ticket, Fault, bool]] = []  # their process is on its way out
-        self._keys: list[Parcel] = []
+        self._keys = EarlyKeys(self)
         self.touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self._activity = Activity()
         self.look_at = 0.0  # when to look at its input: at the latest, while calls are under way
@@ -163,10 +163,7 @@ class Member:
             return will_be
         if self.lifecycle.closed or self.lifecycle.state is State.QUARANTINED:
             return False
-        if len(self._keys) == self.binding.limits.key_lane:
-            del self._keys[0]
-            self.lose(Lane.KEY)
-        self._keys.append(told)
+        self._keys.put(told, self.binding.limits.key_lane)
         self._obey(self.lifecycle.wanted(now))
         return True
 
@@ -214,7 +211,7 @@ class Member:
     def stop(self, ticket: Ticket) -> None:
         """Let its process go, and whoever waits for one; the ticket is over when it is gone."""
         waiting, self.waiting = self.waiting, {}
-        self._keys.clear()
+        self._keys.lose()
         self._leave(self.lifecycle.stop, ticket)
         for each in waiting:
             each.end(HostClosed(f"{self.name} was stopped"))
@@ -304,6 +301,7 @@ class Member:
             waiting, self.waiting = self.waiting, {}
             actions = self.lifecycle.exec_failed(self._engine.clock())
             self.herald.note_state()
+            self._keys.lose()
             for ticket in waiting:
                 ticket.end(failure)
             return (
@@ -324,9 +322,8 @@ class Member:
             ticket.wait_behind(now)
         link.shortcut, link.utter = self.shortcut.hear, self.shortcut.write_calls
         self._obey(())
-        for key in self._keys:
+        for key in self._keys.take():
             link.conversation.tell(key, Lane.KEY)
-        self._keys.clear()
         for ticket in [each for each in self.waiting if not each.behind or not self.has_events]:
             self._admit(link, ticket)
         if self.has_events:
@@ -399,6 +396,7 @@ class Member:
 
     def _doom_waiting(self, fault: Fault) -> None:
         """Whoever waits for an init shares its fate; they are told when the process is gone."""
+        self._keys.lose()
         self._doomed += [(ticket, fault, False) for ticket in self.waiting]
         self.waiting = {}
 
@@ -470,7 +468,7 @@ class Member:
             self.last_failure = self._engine.fail(self._failure(link, session.fault, sent=False))
         let_go = session.state is Conversing.CLOSED
         self._obey(self.lifecycle.exited(now, link.exit_status, during_shutdown=let_go))
-        if self.waiting or (session.fault is not None and self._fleet.awaits(self)):
+        if self.waiting or self._keys or (session.fault is not None and self._fleet.awaits(self)):
             self.want()
         stopped = HostClosed(f"{self.name} was {'closed' if self.lifecycle.closed else 'stopped'}")
         for ticket, fault, sent in doomed:
@@ -490,6 +488,6 @@ class Member:
 
     def _refuse(self, reason: RefuseReason) -> None:
         waiting, self.waiting = self.waiting, {}
-        self._keys.clear()
+        self._keys.lose()
         for ticket in waiting:
             ticket.end(refusals.refused(self, reason))
