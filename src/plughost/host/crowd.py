@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection
@@ -342,6 +343,10 @@ class Crowd:
                         self.wait(_UntilCalled(self._followers, self._over))
                     except HostClosed:
                         break
+                    except (
+                        BaseException
+                    ) as error:  # an application's function wants to end this thread: it may not
+                        sys.excepthook(type(error), error, error.__traceback__)
                     finally:
                         self._keeper_leads = False
             if self.leader is None:  # else it has to be told to go, and does the rest

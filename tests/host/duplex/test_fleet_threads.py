@@ -196,6 +196,28 @@ def test_what_an_eager_plugin_publishes_arrives_while_nobody_calls(lab: Lab) -> 
     end()
 
 
+def test_a_callback_that_wants_to_exit_does_not_end_the_service_while_nobody_calls(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.plugin("puppet", "relay=b", caps=BUS, hears=("a",))
+    fleet = lab.fleet()
+    fleet["puppet"].start()
+    heard: list[bytes] = []
+    told: list[type[BaseException]] = []
+    monkeypatch.setattr("sys.excepthook", lambda kind, *_: told.append(kind))
+
+    def hear(snapshot: Any) -> None:
+        heard.append(snapshot.payload)
+        raise SystemExit(3)
+
+    fleet.subscribe("b", hear)
+    for number in range(3):
+        fleet.publish("a", b"%d" % number)
+        lab.until(lambda number=number: len(heard) > number)  # type: ignore[misc]
+    assert heard == [b"0", b"1", b"2"]
+    assert set(told) <= {SystemExit}
+
+
 def test_a_plugin_that_dies_is_started_again_while_nobody_calls(lab: Lab) -> None:
     lab.plugin("puppet", "init-tells=hello", caps=BUS, life={"spawn": "eager"}, **AT_ONCE)
     published = threading.Semaphore(0)
