@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from plughost.contracts.duplex.lanes import Lane
 from plughost.supervision.states import State
-from tests.host.duplex.fleet_lab import AT_ONCE, EVERY, Lab, b64
+from tests.host.duplex.fleet_lab import AT_ONCE, EVERY, Lab, b64, frame, written
 
 pytestmark = pytest.mark.thin(EVERY, "duplex fleets")
 
@@ -275,3 +276,26 @@ def test_payloads_come_through_whole(both: Lab) -> None:
     assert both.heard(1) == [("t", payload)]
     got = both.asks("host/snapshot/get", {"topic": "t"})
     assert base64.b64decode(got["result"]["payload"]) == payload
+
+
+def test_what_was_said_behind_a_publish_is_heard_although_its_hearer_wants_to_exit(
+    both: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.excepthook", lambda *_: None)  # if it is heard while nobody calls
+    both.plugin(caps=BUS)
+    fleet = both.fleet()
+    both.call("echo")
+    heard: list[bytes] = []
+
+    def hear(snapshot: Any) -> None:
+        heard.append(snapshot.payload)
+        if len(heard) == 1:
+            raise SystemExit(3)
+
+    both.run(fleet.subscribe, "t", hear)
+    said = [{"topic": "t", "payload": b64(word)} for word in (b"one", b"two")]
+    data = b"".join(frame(method="host/snapshot/publish", params=each) for each in said)
+    with suppress(SystemExit):
+        both.call("write", written(data))  # heard in one piece
+    both.until(lambda: len(heard) == 2 and both.status().pending == 0)
+    assert heard == [b"one", b"two"]

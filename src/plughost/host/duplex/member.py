@@ -384,6 +384,11 @@ class Member:
                     self._pace.give_way(now)
                     self._ground.go_on_soon(link)
                     break
+        except (
+            BaseException
+        ):  # an application's function has ended the loop, or the call: the rest is still to be heard
+            self._ground.go_on_soon(link)
+            raise
         finally:
             self._attending, link.just_written = False, 0
         if link is not self.link:
