@@ -3,8 +3,9 @@
 Theory of operation. Nothing a process can ask of the kernel makes its grandchildren die with it: PDEATHSIG
 reaches children only, and fires when the spawning *thread* ends. So before its first plugin a host starts
 one guard, which watches the host through a pidfd and a pipe. When the host is gone, however it went, the
-guard ends every process group it was told of and every process that carries the host's marker, then
-itself. It is told before a plugin is reaped, so a recycled group is never signalled.
+guard ends every process group it was told of and every process that carries the host's marker, looks again for
+a few seconds for one that was being started just then, and ends itself. It is told before a plugin is reaped, so a
+recycled group is never signalled.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import Unsupported
+from .environment import MARKER
 
 PROGRAM = str(Path(__file__).with_name("guard_main.py"))
 QUIT_S = 5.0  # for the kernel to take away a killed guard
@@ -32,7 +34,7 @@ class Guard:
         read, self._wire = os.pipe()
         try:
             self._popen = subprocess.Popen(
-                [sys.executable, "-I", "-S", PROGRAM, str(os.getpid()), marker],
+                [sys.executable, "-I", "-S", PROGRAM, str(os.getpid()), f"{MARKER}={marker}."],
                 stdin=read,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -1,9 +1,10 @@
 """The guard's program: waits for its host to end, then ends what the host had started. Started by path.
 
-    python -I -S guard_main.py HOST_PID MARKER
+    python -I -S guard_main.py HOST_PID MARK
 
 It reads lines from standard input: +GROUP and -GROUP as plugins come and go. The end of
-input, or of the host, is its signal to act; a host that closes in peace kills it.
+input, or of the host, is its signal to act; a host that closes in peace kills it. MARK is
+how a variable begins that the host's own processes carry, and nobody else.
 """
 
 import os
@@ -13,21 +14,47 @@ import sys
 import time
 
 CLEAN_PASSES = 3  # looks at the process table that must find nothing
-PASS_PAUSE_S = 0.02  # a process that was being started when its host died needs a moment to show its marker
-LIMIT_S = 10.0
+PASS_PAUSE_S = 0.02  # a process that was being started when its host died needs a moment to show its mark
+LIMIT_S = 10.0  # for a process that cannot be ended: the kernel holds it
+# Where the machine is busy, or a program lies on a slow disk, it may need longer, so there are looks after these pauses
+# too: 0.3, 1 and 3 seconds after the host. They keep nobody: a guard has no pipe but its own, no terminal and no
+# directory, it goes when it is asked to, and where a container's first process ends, the kernel ends the guard.
+LATE_PAUSES_S = (0.3, 0.7, 2.0)
+ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def main() -> None:
-    host, marker = int(sys.argv[1]), sys.argv[2].encode()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)
+    host, mark = int(sys.argv[1]), sys.argv[2].encode()
+    asked: list[int] = []  # signals that were meant for the host as well: first our work
+    for number in ASKING:
+        signal.signal(number, lambda number, _: asked.append(number))
     groups: set[int] = set()
     _wait(host, groups)
+    if not end_all(mark, groups):
+        return
+    for number in ASKING:
+        signal.signal(number, signal.SIG_DFL)
+    # Who asks, such as a service manager, waits for us, and looks after the latecomers itself.
+    if not asked and os.path.isdir("/proc/self"):
+        end_latecomers(mark)
+
+
+def end_all(mark: bytes, groups: set[int]) -> bool:
+    """End *groups* and what carries *mark* until nothing is left of them; False if something stays for LIMIT_S."""
     until = time.monotonic() + LIMIT_S
     clean = 0
     while clean < CLEAN_PASSES and time.monotonic() < until:
-        clean = 0 if _sweep(marker, groups) else clean + 1
+        clean = 0 if _sweep(mark, groups) else clean + 1
         time.sleep(PASS_PAUSE_S)
+    return clean == CLEAN_PASSES
+
+
+def end_latecomers(mark: bytes) -> None:
+    """End what shows *mark* only now. Groups are told apart no more: their numbers may be others' by now."""
+    for pause in LATE_PAUSES_S:
+        time.sleep(pause)
+        if not end_all(mark, set()):
+            return
 
 
 def _wait(host: int, groups: set[int]) -> None:
@@ -57,7 +84,7 @@ def _wait(host: int, groups: set[int]) -> None:
             return
 
 
-def _sweep(marker: bytes, groups: set[int]) -> bool:
+def _sweep(mark: bytes, groups: set[int]) -> bool:
     """End everything that is left once; True if there was anything."""
     found = False
     for group in list(groups):
@@ -70,19 +97,36 @@ def _sweep(marker: bytes, groups: set[int]) -> bool:
         return found
     mine = os.getpid()
     for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != mine and _marked(name, marker):
+        if name.isdigit() and int(name) != mine and _marked(int(name), mark):
             found = True
-            try:
-                os.kill(int(name), signal.SIGKILL)
-            except OSError:
-                pass
+            _end(int(name), mark)
     return found
 
 
-def _marked(name: str, marker: bytes) -> bool:
+def _end(pid: int, mark: bytes) -> None:
+    """Kill *pid* if it carries *mark*: through a pidfd where there are any, so that a recycled number means nobody."""
     try:
-        with open("/proc/" + name + "/environ", "rb") as file:
-            return marker in file.read()
+        pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+    except OSError:
+        pidfd = -1
+    try:
+        if not _marked(pid, mark):
+            return
+        if pidfd >= 0:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass
+    finally:
+        if pidfd >= 0:
+            os.close(pidfd)
+
+
+def _marked(pid: int, mark: bytes) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return any(variable.startswith(mark) for variable in file.read().split(b"\0"))
     except OSError:
         return False
 
