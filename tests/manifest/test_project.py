@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from plughost.conformance.lint import lint
 from plughost.errors import ManifestError
 from plughost.manifest import envelope_registry, project
 
@@ -55,6 +56,17 @@ def test_a_working_directory_that_is_gone_belongs_to_no_project(tmp_path, monkey
         project.load(Path())
     with pytest.raises(ManifestError):
         project.resolve_envelope("one", Path())
+    for read in (lambda: project.resolve(".", Path()), lambda: lint(Path())):
+        with pytest.raises(ManifestError) as caught:
+            read()
+        assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+def test_an_empty_word_is_no_plugin_even_where_one_is(tmp_path, put_plugin):
+    put_plugin("greeter")
+    assert project.resolve(".", tmp_path / "greeter").name == "greeter"
+    with pytest.raises(ManifestError):
+        project.resolve("", tmp_path / "greeter")
 
 
 def test_an_empty_project_knows_no_plugins(tmp_path, put_project):

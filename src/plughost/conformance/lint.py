@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ManifestError
-from ..manifest import envelope_manifest, yaml_document
+from ..manifest import envelope_manifest, working_directory, yaml_document
 from ..manifest.envelope_manifest import FILE_NAME, EnvelopeManifest
 from ..manifest.envelope_registry import MARKS, plugin_directories
 from ..messages.quoting import LONGEST, listed, quote
@@ -35,6 +35,7 @@ def lint(path: Path, *, strict: bool = False) -> LintReport:
 
     With *strict*, warnings are errors.
     """
+    working_directory.require(path)
     if not os.path.isdir(path):
         problem = "not a directory" if os.path.lexists(path) else "not there"
         raise ManifestError(str(path), "", problem, f"Give a directory with a {FILE_NAME}, or one of such")

@@ -23,6 +23,7 @@ from . import (
     envelope_binding,
     envelope_manifest,
     envelope_registry,
+    working_directory,
 )
 from .binding import Binding
 from .duplex_binding import DuplexBinding
@@ -74,10 +75,8 @@ class Project:
 
 def nearest(start: Path) -> Path | None:
     """Return the `plughost.toml` of *start* or of the closest directory above it. Raises ManifestError."""
-    try:
-        where = start.absolute()
-    except FileNotFoundError as error:
-        raise ManifestError(str(start), "", "the working directory is gone", "Change to another") from error
+    working_directory.require(start)
+    where = start.absolute()
     for directory in (where, *where.parents):
         if os.path.isfile(directory / FILE_NAME):
             return directory / FILE_NAME
@@ -187,6 +186,7 @@ def read(path: Path) -> Binding:
 
     Raises ManifestError.
     """
+    working_directory.require(path)
     if _is_duplex(path):
         return _load_duplex(path).process()
     bound = os.path.lexists(path / binding.FILE_NAME)
@@ -210,6 +210,8 @@ def _load_duplex(path: Path) -> DuplexBinding:
 
 def resolve(plugin: str, start: Path) -> Binding:
     """Return the binding that *plugin* means: a directory, a binding file, or a name. Raises ManifestError."""
+    if not plugin:  # joined to *start* it would be that
+        raise ManifestError("''", "", "no plugin was named", "Name one; `.` is the directory you are in")
     path = start / plugin
     if os.path.isdir(path) or os.path.isfile(path):  # pathlib's own raise for what cannot be looked at
         return read(path)

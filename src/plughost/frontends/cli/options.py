@@ -35,8 +35,8 @@ class Seconds(click.FloatRange):
 class NamedPath(click.Path):
     """A path. An empty word is none, and not the directory we are in: a variable of the shell is not set."""
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
+    def __init__(self, *, file_okay: bool = True) -> None:
+        super().__init__(path_type=Path, file_okay=file_okay)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and not value.strip():
@@ -65,7 +65,16 @@ def complete_plugin(ctx: click.Context, parameter: click.Parameter, incomplete: 
     return found or [CompletionItem(incomplete, type="file")]
 
 
-plugin = click.argument("plugin", required=False, metavar="[PLUGIN]", shell_complete=complete_plugin)
+def named_plugin(ctx: click.Context, parameter: click.Parameter | None, word: str | None) -> str | None:
+    """Return *word*. Raises a usage error for an empty one: it is not the directory we are in."""
+    if word is not None and not word.strip():
+        raise click.BadParameter("it is empty", ctx, parameter, "PLUGIN")
+    return word
+
+
+plugin = click.argument(
+    "plugin", required=False, metavar="[PLUGIN]", callback=named_plugin, shell_complete=complete_plugin
+)
 
 
 def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Binding:
@@ -74,6 +83,7 @@ def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Bindin
     if contract is None:
         if plugin is None:
             raise click.UsageError("Which PLUGIN? A directory, a plugin.toml, or a name in plughost.toml.")
+        named_plugin(ctx, None, plugin)
         return project.resolve(plugin, Path())
     if plugin is not None:
         raise click.UsageError(f"PLUGIN ({plugin}) and --contract exclude each other.")

@@ -14,7 +14,7 @@ EXIT_ERRORS = 2
 
 
 @click.command("lint", short_help="Check an envelope plugin's manifest and sources, without running them.")
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=options.NamedPath())
 @click.option("--strict", is_flag=True, help="Take warnings as errors.")
 @options.as_json
 def command(directory: Path, strict: bool, as_json: bool) -> None:

@@ -35,9 +35,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 @click.command("new", short_help="Write a plugin that passes `check` at once.")
 @click.argument("contract", type=click.Choice(tuple(NEXT_STEPS)))
 @click.argument("name")
-@click.option(
-    "--into", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Where to put it."
-)
+@click.option("--into", type=options.NamedPath(file_okay=False), default=Path(), help="Where to put it.")
 @options.as_json
 def command(contract: str, name: str, into: Path, as_json: bool) -> None:
     """Write a new plugin of a contract into a directory called NAME: its code, what describes it, and a test.
