@@ -364,6 +364,7 @@ def test_a_reader_that_goes_away_is_no_traceback(greeter: Path) -> None:
         ("doctor", ""),
         ("call", "", "tool"),
         ("lint", ""),
+        ("screen", "", "--once"),
         ("new", "execute", "one", "--into", ""),
     ],
     ids=" ".join,

@@ -65,15 +65,19 @@ def complete_plugin(ctx: click.Context, parameter: click.Parameter, incomplete: 
     return found or [CompletionItem(incomplete, type="file")]
 
 
-def named_plugin(ctx: click.Context, parameter: click.Parameter | None, word: str | None) -> str | None:
-    """Return *word*. Raises a usage error for an empty one: it is not the directory we are in."""
-    if word is not None and not word.strip():
-        raise click.BadParameter("it is empty", ctx, parameter, "PLUGIN")
+def named_plugin(word: str) -> str:
+    """Return the *word* for a plugin. Raises a usage error for an empty one: it is not the directory we are in."""
+    if not word.strip():
+        raise click.BadParameter("it is empty", param_hint="PLUGIN")
     return word
 
 
 plugin = click.argument(
-    "plugin", required=False, metavar="[PLUGIN]", callback=named_plugin, shell_complete=complete_plugin
+    "plugin",
+    required=False,
+    metavar="[PLUGIN]",
+    type=named_plugin,
+    shell_complete=complete_plugin,
 )
 
 
@@ -83,8 +87,7 @@ def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Bindin
     if contract is None:
         if plugin is None:
             raise click.UsageError("Which PLUGIN? A directory, a plugin.toml, or a name in plughost.toml.")
-        named_plugin(ctx, None, plugin)
-        return project.resolve(plugin, Path())
+        return project.resolve(named_plugin(plugin), Path())
     if plugin is not None:
         raise click.UsageError(f"PLUGIN ({plugin}) and --contract exclude each other.")
     if not command:

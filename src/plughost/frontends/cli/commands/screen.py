@@ -88,7 +88,7 @@ def command(
         once, form = True, "json"
     if not plugins:
         raise click.UsageError("Which PLUGIN? A plugin's directory, or a name under --root.")
-    named = [word for word in plugins if not fleet_options.is_plugin(word)]
+    named = [word for word in map(options.named_plugin, plugins) if not fleet_options.is_plugin(word)]
     found = fleet_options.places(roots) if roots or named else fleet_options.Places(())
     directories = [Path(word) for word in dict.fromkeys(plugins) if word not in named]
     where = replace(found, paths=(*found.paths, *directories))
