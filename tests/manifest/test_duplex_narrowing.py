@@ -1,5 +1,8 @@
 """What the host takes away from a plugin's wishes: it may narrow them, and never widen them."""
 
+from pathlib import Path
+
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -84,6 +87,13 @@ def test_each_key_is_refused_by_its_name(key, text):
     [
         ("command", {"command": ("",)}),
         ("command", {"command": ("a\0",)}),
+        ("command", {"command": "python plugin.py"}),
+        ("command", {"command": ""}),
+        ("command", {"command": b"plugin.py"}),
+        ("command", {"command": {"python": 1}}),
+        ("command", {"command": None}),
+        ("command[1]", {"command": ("python", 1)}),
+        ("command[0]", {"command": [Path("plugin.py")]}),
         ("capabilities.network", {"capabilities": {"network": "a.example"}}),
         ("capabilities.network", {"capabilities": {"network": None}}),
         ("capabilities.all", {"capabilities": {"all": False}}),
@@ -99,6 +109,15 @@ def test_what_is_made_in_code_is_held_to_the_same_rules(key, said):
     with pytest.raises(ManifestError) as caught:
         Narrowing(**said)
     assert caught.value.key == key
+
+
+def test_a_command_that_was_a_list_in_code_is_frozen():
+    words = ["python", "plugin.py"]
+    narrowing = Narrowing(command=words)
+    words.append("more")
+    assert narrowing.command == ("python", "plugin.py")
+    with pytest.raises(ManifestError):
+        msgspec.structs.replace(narrowing, command="plugin.py")
 
 
 GIVEN = [False, True, (), ("a",), ("a", "b")]

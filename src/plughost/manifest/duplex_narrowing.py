@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from ..capabilities.grants import Capability, Grant, covers_path, covers_topic
 from ..capabilities.web_address import covers_host, spelled
@@ -41,6 +42,7 @@ class Narrowing(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         _check(self)
+        force_setattr(self, "command", tuple(self.command))  # in code it may be a list
 
 
 class _Document(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,8 +89,15 @@ def _check(narrowing: Narrowing) -> None:
     def wrong(key: str, problem: str, remedy: str) -> ManifestError:
         return ManifestError(narrowing.source, key, problem, remedy)
 
+    such = 'Give a list such as ["python", "plugin.py"]'
+    # A text too can be looked through word by word, but its words are letters.
+    if not isinstance(narrowing.command, tuple | list):
+        raise wrong("command", f"it is of type {type(narrowing.command).__name__}", such)
+    for index, word in enumerate(narrowing.command):
+        if not isinstance(word, str):
+            raise wrong(f"command[{index}]", f"it is of type {type(word).__name__}", such)
     if narrowing.command and not narrowing.command[0].strip():
-        raise wrong("command", "its program is empty", 'Give a list such as ["python", "plugin.py"]')
+        raise wrong("command", "its program is empty", such)
     if any("\0" in word for word in narrowing.command):
         raise wrong("command", "holds a NUL character", "Take it out")
     document.hold(narrowing.limits, DuplexLimits, narrowing.source, "limits")
