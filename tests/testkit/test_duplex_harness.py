@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 from plughost_sdk import duplex
 
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
@@ -16,7 +17,9 @@ from plughost.contracts.duplex.messages import NetworkFetchResult
 from plughost.contracts.duplex.screen import Cell, Coord, WireBuffer
 from plughost.errors import LocalProtocolError, ManifestError, RemoteError
 from plughost.host.duplex.frame_room import PAYLOAD_LIMIT
+from plughost.host.duplex.services import LOG_BYTES
 from plughost.testkit import DuplexHarness, key_event, screen_text
+from plughost.testkit.duplex_driver import Driver
 
 SHORT_S = 0.2  # seconds for a plugin that is meant to hang
 MANIFEST = """
@@ -331,6 +334,65 @@ def test_commands_and_actions_are_answered(plugin: duplex.Plugin) -> None:
         assert caught.value.code == "-32602"
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda harness: harness.render(-1, 24),
+        lambda harness: harness.render(80, 65_536),
+        lambda harness: harness.render(80.0, 24),
+        lambda harness: harness.assert_stable_render(80, True),
+        lambda harness: harness.cli("usage", "abc"),
+        lambda harness: harness.cli("usage", [1]),
+        lambda harness: harness.cli(None),
+        lambda harness: harness.invoke("double", "text"),
+        lambda harness: harness.invoke(5, b""),
+        lambda harness: harness.call(5),
+    ],
+    ids=["small", "large", "fraction", "truth", "text", "number", "nothing", "payload", "action", "method"],
+)
+def test_what_no_host_would_ask_is_refused_as_a_host_does(
+    ask: Callable[[Any], object], plugin: duplex.Plugin
+) -> None:
+    plugin.render(lambda viewport: None)
+    plugin.cli("usage")(lambda argv: 0)
+    plugin.action("double")(lambda payload: payload * 2)
+    with DuplexHarness(plugin) as harness:
+        with pytest.raises(LocalProtocolError):
+            ask(harness)
+        assert harness.invoke("double", b"2") == b"22"
+
+
+def test_an_answer_that_no_host_would_take_fails_the_test(
+    plugin: duplex.Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[bytes] = []
+    monkeypatch.setattr(Driver, "ask", lambda driver, method, params: Raw(said[0]))
+    for method, answer in [
+        ("render", b'{"buffer":{"width":70000,"height":1,"cells":[]}}'),
+        ("cli", b'{"stdout":"not base64","stderr":"","exit_code":0}'),
+        ("cli", b'{"stdout":"","stderr":"","exit_code":2147483648}'),
+        ("invoke", b'{"payload":"YQ"}'),
+        ("invoke", b"[]"),
+        ("call", b"1e999"),
+        ("call", b'{"a":"\\ud800"}'),
+    ]:
+        said[:] = [answer]
+        with DuplexHarness(plugin) as harness:
+            with pytest.raises(AssertionError):
+                getattr(harness, method)(*{"render": (), "call": ("x/y",)}.get(method, ("usage",)))
+
+
+def test_an_error_has_all_that_a_host_hears_of_it(plugin: duplex.Plugin) -> None:
+    @plugin.action("double")
+    def double(payload: bytes) -> bytes:
+        raise duplex.PluginError(-32050, "twice is too much", {"most": 1})
+
+    with DuplexHarness(plugin) as harness:
+        with pytest.raises(RemoteError) as caught:
+            harness.invoke("double")
+    assert (caught.value.code, caught.value.data) == ("-32050", {"most": 1})
+
+
 @pytest.mark.parametrize("size", [65_535, 65_536, 65_537, 3_000_000], ids=str)
 def test_payloads_larger_than_a_pipe_pass_both_ways(size: int, plugin: duplex.Plugin) -> None:
     plugin.action("echo")(lambda payload: payload)
@@ -393,6 +455,14 @@ def test_what_is_denied_is_denied_in_the_host_s_words(plugin: duplex.Plugin) -> 
             "capability denied: event_bus",
         ]
         assert harness.publishes == []
+
+
+def test_a_log_over_the_host_s_cap_is_not_taken(bare: duplex.Plugin) -> None:
+    bare.on_key(lambda screen, key: bare.host.log("info", "x" * LOG_BYTES))
+    with DuplexHarness(bare) as harness:
+        harness.key("x")
+        harness.settle()
+        assert (len(harness.ignored), harness.logs) == (1, [])
 
 
 @pytest.mark.parametrize("over", [-1, 0, 1])

@@ -15,12 +15,12 @@ from msgspec import Raw
 
 from ..capabilities.gates import Refusal
 from ..contracts.base import Fault
+from ..contracts.duplex import host as contract
 from ..contracts.duplex.lanes import Lane
 from ..contracts.duplex.messages import ABI_VERSION, InitParams
 from ..contracts.duplex.news import Answered, Called, Ignored, News, Told
 from ..contracts.duplex.session import DuplexSession
 from ..contracts.duplex.terms import Terms
-from ..errors import RemoteError
 from ..failures import FailureCode
 from ..messages.jsonrpc import INTERNAL_ERROR, ErrorResponse
 from .duplex_setting import NOWHERE, Setting
@@ -78,7 +78,7 @@ class Driver:
         if isinstance(outcome, Fault):
             self._give_up(method, outcome)
         if isinstance(outcome, ErrorResponse):
-            raise RemoteError(self.name, str(outcome.code), outcome.message)
+            raise contract.remote_error(self.name, outcome)
         return outcome.result
 
     def tell(self, method: str, params: Any, lane: Lane = Lane.EVENT) -> None:

@@ -15,32 +15,27 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
 from msgspec import Raw
 
 from ..capabilities.gates import Refusal
 from ..capabilities.grants import Capability, Grant
 from ..contracts.duplex import host as contract
-from ..contracts.duplex import messages
 from ..contracts.duplex.keys import KeyEvent
 from ..contracts.duplex.lanes import Lane
 from ..contracts.duplex.messages import (
-    ActionInvokeParams,
     ActionInvokeResult,
-    CliDispatchParams,
     CliDispatchResult,
     HandleEventParams,
     LogParams,
-    RenderParams,
     RenderResult,
 )
-from ..contracts.duplex.screen import Viewport, WireBuffer
+from ..contracts.duplex.screen import WireBuffer
 from ..errors import RemoteError, RemoteProtocolError
 from ..host.duplex import painting
 from ..host.duplex.snapshots import HOST
-from ..manifest import duplex_config
+from ..manifest import duplex_binding, duplex_config
 from ..messages.jsonrpc import METHOD_NOT_FOUND
 from .duplex_driver import Driver
 from .duplex_key import key_event
@@ -50,7 +45,6 @@ from .duplex_setting import Setting, grants_of, manifest_of
 if TYPE_CHECKING:
     from plughost_sdk.duplex import Plugin
 
-T = TypeVar("T")
 Payload = bytes | Callable[[bytes], bool]
 
 TIMEOUT_S = (
@@ -103,6 +97,7 @@ class DuplexHarness:
         self._start = partial(
             Driver, plugin, setting, duplex_config.resolve(self.manifest, config), timeout_s
         )
+        self._binding = duplex_binding.bind(self.manifest)
         self._generation = 0
 
     def __enter__(self) -> Self:
@@ -118,8 +113,9 @@ class DuplexHarness:
     # What a host does
 
     def render(self, width: int = 80, height: int = 24) -> RenderResult:
-        """Return the screen of *width* × *height* cells."""
-        return self._decoded(RenderResult, "plugin/render", self._rendered(width, height))
+        """Return the screen of *width* × *height*. Raises LocalProtocolError, as a host does, for a wrong size."""
+        result: RenderResult = self._asked(contract.render(self._binding, width, height, None))
+        return result
 
     def key(self, key: str | KeyEvent, *, screen: str | None = None) -> None:
         """Press a key: a name such as `q`, `esc`, `f7`, `ctrl+c`, or an event. The first screen is the default.
@@ -149,20 +145,24 @@ class DuplexHarness:
         self.settle()  # a key would overtake it, and a test means what it says in its order
 
     def cli(self, namespace: str, argv: Sequence[str] = ()) -> CliDispatchResult:
-        """Run a command. Its output and exit code are in the result."""
-        method = "plugin/cli_dispatch"
-        answer = self._driver.ask(method, CliDispatchParams(namespace, tuple(argv)))
-        return self._decoded(CliDispatchResult, method, answer)
+        """Run a command. Its output and exit code are in the result.
+
+        Raises LocalProtocolError, as a host does, for words that are no list of texts.
+        """
+        result: CliDispatchResult = self._asked(contract.cli(self._binding, namespace, argv, None))
+        return result
 
     def invoke(self, action: str, payload: bytes = b"") -> bytes:
-        """Have the plugin do *action*, as another plugin would."""
-        method = "host/action/invoke"
-        answer = self._driver.ask(method, ActionInvokeParams(action, payload))
-        return self._decoded(ActionInvokeResult, method, answer).payload
+        """Have the plugin do *action*, as another plugin would.
+
+        Raises LocalProtocolError, as a host does, for a payload that is not bytes.
+        """
+        result: ActionInvokeResult = self._asked(contract.invoke(action, payload, None))
+        return result.payload
 
     def call(self, method: str, params: Any = None) -> Any:
         """Call any method, and return what it answers, decoded from JSON."""
-        return msgspec.json.decode(self._driver.ask(method, {} if params is None else params))
+        return self._asked(contract.call(self._binding, method, params, None))
 
     def settle(self) -> None:
         """Wait until the plugin has handled everything that it was sent, and what it said of it has been heard."""
@@ -250,10 +250,11 @@ class DuplexHarness:
 
     def assert_stable_render(self, width: int = 80, height: int = 24) -> RenderResult:
         """Return the screen. Raises AssertionError unless it has the asked size and is the same bytes again."""
-        first, second = self._rendered(width, height), self._rendered(width, height)
-        result = self._decoded(RenderResult, "plugin/render", first)
+        ask = contract.render(self._binding, width, height, None)
+        first, second = (self._driver.ask(ask.method, ask.params) for _ in range(2))
+        result: RenderResult = self._read(ask, first)
         if first != second:
-            again = self._decoded(RenderResult, "plugin/render", second)
+            again = self._read(ask, second)
             both = f"{screen_text(result.buffer)}\n--- and then:\n{screen_text(again.buffer)}"
             raise AssertionError(self._driver.explained(f"the same screen was rendered in two ways:\n{both}"))
         size = (result.buffer.width, result.buffer.height)
@@ -265,15 +266,16 @@ class DuplexHarness:
 
     # Within
 
-    def _rendered(self, width: int, height: int) -> Raw:
-        return self._driver.ask("plugin/render", RenderParams(Viewport(width, height)))
+    def _asked(self, ask: contract.Ask) -> Any:
+        """Return what the plugin answers to *ask*. It is asked, and its answer judged, as by a host."""
+        return self._read(ask, self._driver.ask(ask.method, ask.params))
 
-    def _decoded(self, type: type[T], method: str, answer: Raw) -> T:
+    def _read(self, ask: contract.Ask, answer: Raw) -> Any:
         try:
-            return messages.decode(type, answer)
+            return contract.answer(ask, answer)
         except RemoteProtocolError as error:
             raise AssertionError(
-                self._driver.explained(f"{method} was answered with something else: {error}")
+                self._driver.explained(f"{ask.method} was answered with something else: {error}")
             ) from error
 
 

@@ -13,6 +13,7 @@ from msgspec import Raw
 
 from ..capabilities.gates import Gates, Refusal, Root, invalid
 from ..capabilities.grants import Grants
+from ..contracts.duplex import host as contract
 from ..contracts.duplex import messages
 from ..contracts.duplex.messages import (
     HOST_METHODS,
@@ -31,6 +32,7 @@ from ..contracts.duplex.messages import (
 )
 from ..errors import RemoteProtocolError
 from ..host.duplex.files import GrantedFiles
+from ..host.duplex.services import LOG_BYTES
 from ..host.duplex.snapshots import Published, Snapshots
 from ..messages.jsonrpc import (
     ACTION_TIMEOUT,
@@ -74,6 +76,9 @@ class Services:
         known = HOST_METHODS.get(method)
         if known is None or known.result is not None:
             self.ignored.append(f"{method}: no notification of the contract")
+            return
+        if method == "host/log" and memoryview(params).nbytes > LOG_BYTES:
+            self.ignored.append(f"{method}: a log of over {LOG_BYTES} bytes")
             return
         try:
             said = messages.decode(known.params, params)
@@ -140,7 +145,7 @@ class Services:
         if action is None:
             return Refusal(METHOD_NOT_FOUND, f"unknown action: {quote(asked.action)}")
         try:
-            return ActionInvokeResult(action(asked.payload))
+            return ActionInvokeResult(contract.octets(action(asked.payload)))
         except TimeoutError:  # how a test plays an action that takes too long
             return Refusal(ACTION_TIMEOUT, f"action timed out: {quote(asked.action)}")
 
