@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+from pathlib import Path
 
 import pytest
 
-from plughost.host.envelope.worker_log import LINES_HEARD, LINES_KEPT
+from plughost.host.envelope.worker_log import LINES_HEARD, LINES_KEPT, WorkerLog
 from plughost.host.events import FileProgress, Logged
 from plughost.process.news import StderrLine
 from plughost.record.log_file import STDERR_LIMIT
@@ -75,6 +76,18 @@ def test_every_attempt_has_a_raw_file_of_its_own_for_its_user_alone(lab: Lab) ->
     assert b"attempt with {'word': 'yes'}" in second
     modes = {path.stat().st_mode & 0o777 for path in lab.root.glob(".exlab-wizard/plugins/asks/*")}
     assert modes == {0o600}
+
+
+def test_a_raw_file_that_cannot_be_made_is_told_of_by_its_path_and_the_rest_is_heard(tmp_path: Path) -> None:
+    (tmp_path / "talker").write_text("in the way")
+    path = tmp_path / "talker" / "1.stderr"
+    heard: list[object] = []
+    log = WorkerLog(path, heard.append)
+    log(b"words\n")
+    log(b"")
+    assert log.problem is not None
+    assert str(path) in log.problem
+    assert heard == [StderrLine("words")]
 
 
 FORGED = "ok\n2026-01-01T00:00:00.000Z [ERROR] [host:x] [plugin:other] forged"

@@ -45,7 +45,7 @@ class WorkerLog:
             try:
                 self._file = StderrFile(self.path)
             except TreeError as error:  # a log that cannot be kept is no reason to fail
-                self.problem = f"its stderr could not be kept: {error.problem}"
+                self.problem = f"its stderr could not be kept: {error.path}: {error.problem}"
         if self._file is not None:
             self._file.write(data)
         if self._heard < LINES_HEARD:
