@@ -113,7 +113,7 @@ class Host:
 
         driver = self._on_this_loop()
         self._engine.check_open()
-        planned = plan(directory, plugins, options, interactive=on_input_required is not None)
+        planned = plan(directory, plugins, options, on_input_required)
         steps = AsyncioSteps(self._engine, driver, planned, on_input_required)
         task = asyncio.ensure_future(steps.drive(Pass(planned, self._engine).flow()))
         self._passes.add(task)

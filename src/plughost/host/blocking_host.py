@@ -120,7 +120,7 @@ class Host:
         from .envelope.options import plan
 
         self._engine.check_open()
-        planned = plan(directory, plugins, options, interactive=on_input_required is not None)
+        planned = plan(directory, plugins, options, on_input_required)
         steps = blocking_steps.BlockingSteps(self._engine, planned, on_input_required)
         self._passes.add(steps)
         try:

@@ -146,6 +146,17 @@ def test_a_file_may_be_named_by_way_of_any_name_of_its_tree(lab: Lab) -> None:
         lab.run(lists, files=[lab.home / "link/out/tree/a.txt"])
 
 
+@pytest.mark.parametrize("wrong", [5, "answer", {"word": "yes"}, False])
+def test_what_is_no_function_cannot_be_asked_and_is_refused_before_anything_is_run(
+    wrong: Any, both: Lab
+) -> None:
+    hello = both.plugin("hello")  # which asks for nothing
+    before = both.portrait()
+    with pytest.raises(LocalProtocolError):
+        both.run(hello, ask=wrong)
+    assert both.portrait() == before
+
+
 @pytest.mark.requirement("envelope:request:inside")
 @pytest.mark.parametrize(
     "path",

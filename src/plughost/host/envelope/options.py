@@ -151,8 +151,7 @@ def plan(
     directory: str | os.PathLike[str],
     plugins: Sequence[str | os.PathLike[str] | EnvelopeManifest],
     keywords: PassKeywords,
-    *,
-    interactive: bool,
+    on_input_required: object,
 ) -> PassOptions:
     """Return the pass that the arguments of `run_pass` mean.
 
@@ -164,6 +163,10 @@ def plan(
     unknown = set(keywords) - set(PassKeywords.__annotations__)
     if unknown:
         raise LocalProtocolError(f"run_pass knows no {', '.join(sorted(unknown))}")
+    if on_input_required is not None and not callable(
+        on_input_required
+    ):  # before a plugin that never asks is run
+        raise LocalProtocolError(f"on_input_required is {on_input_required!r:.80}: give a function, or None")
     manifests = _manifests(plugins)
     options: dict[str, Any] = {**keywords}
     _check_types(options)
@@ -183,7 +186,7 @@ def plan(
         files=None
         if files is None
         else tuple(dict.fromkeys(_relative(root, os.fspath(each)) for each in files)),
-        interactive=interactive,
+        interactive=on_input_required is not None,
         **options,
     )
     _check(planned)
