@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from plughost.errors import TreeError
 from plughost.files import store as stores
 from plughost.files.inventory import INVENTORY
+from plughost.files.recovery import recover
 from plughost.files.snapshot import Snapshot
 from plughost.files.store import place
 
@@ -57,12 +60,44 @@ def test_a_tree_is_refused_while_one_below_it_has_to_be_recovered(
     take(root)
 
 
+@pytest.mark.parametrize("stands", ["nothing", "file", "link"])
+@pytest.mark.parametrize("left", ["empty", "data/void", "data/v\xf6id"])
 def test_also_where_a_plugin_has_removed_the_directory_that_has_to_be_recovered(
-    root: Path, take: Take
+    root: Path, left: str, stands: str, take: Take, where: str
 ) -> None:
-    take(root / "empty")
-    (root / "empty").rmdir()
-    assert_refused(root, root / "empty")
+    tree = root / left
+    tree.mkdir(exist_ok=True)
+    snapshot = take(tree)
+    tree.rmdir()
+    if stands == "file":
+        tree.write_text("")
+    if stands == "link":
+        tree.symlink_to("..")
+    with pytest.raises(TreeError) as caught:
+        Snapshot.take(root, place(root))
+    assert shlex.join(["plughost", "transform", str(tree), "--recover"]) in caught.value.remedy
+    recovered = recover(tree)
+    assert recovered is not None
+    recovered.close()
+    assert not snapshot.store.exists()
+    assert tree.is_dir()
+    take(root)
+
+
+def test_what_was_removed_with_all_that_it_lay_in_is_no_obstacle(root: Path, take: Take, where: str) -> None:
+    take(root / "data/deep")
+    shutil.rmtree(root / "data")
+    take(root)
+
+
+def test_a_store_that_was_moved_is_no_obstacle(
+    root: Path, take: Take, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(stores, "_can_hold", lambda parent, tree: False)
+    snapshot = take(root / "data/deep")
+    snapshot.store.rename(snapshot.store.with_name("0" * 32))
+    take(root)
 
 
 def test_a_neighbour_that_has_to_be_recovered_is_no_obstacle(root: Path, take: Take, where: str) -> None:

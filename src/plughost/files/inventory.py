@@ -38,12 +38,13 @@ class Saved(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Inventory(msgspec.Struct, frozen=True):
-    """All of a snapshot. *token* begins the names of our temporary files in the tree."""
+    """All of a snapshot. *token* begins the names of our temporary files in the tree, *tree* is its real path."""
 
     generation: int
     token: str
     note: dict[str, Any]
     saved: dict[str, Saved]
+    tree: str = ""  # a store that is not beside its tree does not tell by its name whose it is
     format: int = FORMAT
 
 
@@ -57,7 +58,8 @@ class Note(msgspec.Struct, frozen=True):
 def write_inventory(store: Path, inventory: Inventory) -> None:
     """Make *inventory* that of *store*, in one step."""
     saved = {_to_wire(path): _wire(each, _to_wire) for path, each in inventory.saved.items()}
-    _write(store, INVENTORY, msgspec.json.encode(msgspec.structs.replace(inventory, saved=saved)))
+    tree = _to_wire(inventory.tree)
+    _write(store, INVENTORY, msgspec.json.encode(msgspec.structs.replace(inventory, saved=saved, tree=tree)))
     (store / NOTE).unlink(missing_ok=True)  # of an older generation: it no longer counts
 
 
@@ -70,14 +72,14 @@ def read_inventory(store: Path) -> Inventory:
     """Return the inventory of *store* with the note that counts. Raises TreeError if it is damaged."""
     try:
         inventory = msgspec.json.decode((store / INVENTORY).read_bytes(), type=Inventory)
-        saved = {_from_wire(path): _wire(each, _from_wire) for path, each in inventory.saved.items()}
+        saved = {from_wire(path): _wire(each, from_wire) for path, each in inventory.saved.items()}
         _check(inventory.format, saved)
         note = _read_note(store, inventory)
     except (msgspec.MsgspecError, ValueError, OSError) as error:
         problem = f"what was saved of the directory cannot be read: {error}"
         remedy = "Compare the directory with what is in there by hand, then remove this"
         raise TreeError(shown(store / INVENTORY), problem, remedy) from error
-    return msgspec.structs.replace(inventory, saved=saved, note=note)
+    return msgspec.structs.replace(inventory, saved=saved, tree=from_wire(inventory.tree), note=note)
 
 
 def _read_note(store: Path, inventory: Inventory) -> dict[str, Any]:
@@ -118,7 +120,8 @@ def _to_wire(path: str) -> str:
     return path if path.isascii() else os.fsencode(path).decode("latin-1")
 
 
-def _from_wire(path: str) -> str:
+def from_wire(path: str) -> str:
+    """Return a path as the system has it."""
     return path if path.isascii() else os.fsdecode(path.encode("latin-1"))
 
 

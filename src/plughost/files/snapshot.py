@@ -61,7 +61,7 @@ class Snapshot:
             entries = scan(tree)
             unrecovered.refuse(tree, entries)
             saved = save_tree(tree, entries, objects, {})
-            inventory = Inventory(0, secrets.token_hex(8), note or {}, saved)
+            inventory = Inventory(0, secrets.token_hex(8), note or {}, saved, str(tree))
             write_inventory(store, inventory)
         except BaseException as error:
             remove_store(store)

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from ..errors import TreeError
-from .directories import ROOT, parent_of
-from .inventory import INVENTORY
+from .directories import parent_of
+from .inventory import INVENTORY, from_wire
 from .store import STORE_END, apart, passes, places
 from .tree import Entry, Kind, shown
 
@@ -28,6 +28,7 @@ class _Head(msgspec.Struct):
     generation: int
     token: str
     format: int
+    tree: str = ""
 
 
 def refuse(tree: Path, entries: Mapping[str, Entry]) -> None:
@@ -45,7 +46,7 @@ def refuse(tree: Path, entries: Mapping[str, Entry]) -> None:
 
 def _found(tree: Path, entries: Mapping[str, Entry]) -> Iterator[tuple[Path, str]]:
     for above in tree.parents:
-        if any(map(_counts, places(above))):
+        if any(map(_head, places(above))):
             yield above, "which it lies in"
     for below in _below(tree, entries):
         yield below, "which lies in it"
@@ -57,29 +58,41 @@ def _below(tree: Path, entries: Mapping[str, Entry]) -> Iterator[Path]:
         if path.endswith(end):
             store = tree / parent_of(path)
             other = store.name.removesuffix(STORE_END)
-            if len(other) > 1 and other.startswith(".") and _counts(store):
+            if len(other) > 1 and other.startswith(".") and _head(store) is not None:
                 yield store.with_name(other[1:])
-    kept = _names(passes())
-    if kept:  # hardly ever: only then it is worth it to find out what the name of each directory's would be
-        for path, entry in entries.items():
-            if entry.kind is Kind.DIRECTORY and path != ROOT:
-                store_apart = apart(tree / path)
-                if store_apart is not None and store_apart.name in kept and _counts(store_apart):
-                    yield tree / path
+    for left in _left_apart():
+        # It need not be there itself: a plugin may have removed it. But it is put back only into a directory that is.
+        if left != tree and left.is_relative_to(tree):
+            above = entries.get(parent_of(left.relative_to(tree).as_posix()))
+            if above is not None and above.kind is Kind.DIRECTORY:
+                yield left
 
 
-def _names(directory: Path | None) -> set[str]:
+def _left_apart() -> Iterator[Path]:
+    """Yield the directories whose stores are not beside them."""
+    directory = passes()
+    if directory is None:
+        return
+    for name in _names(directory):
+        head = _head(directory / name)
+        tree = Path("" if head is None else from_wire(head.tree))
+        if (
+            tree.is_absolute() and apart(tree) == directory / name
+        ):  # else the store was moved, and nobody will find it
+            yield tree
+
+
+def _names(directory: Path) -> list[str]:
     with suppress(OSError):
-        return set() if directory is None else set(os.listdir(directory))
-    return set()
+        return sorted(os.listdir(directory))
+    return []
 
 
-def _counts(store: Path) -> bool:
-    """Tell whether *store* is one that this user's pass has left, and that says how its directory was."""
+def _head(store: Path) -> _Head | None:
+    """Return what *store* begins with, if this user's pass has left it and it says how its directory was."""
     with suppress(OSError, msgspec.MsgspecError):
         status, inventory = os.lstat(store), store / INVENTORY
         ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
         if ours and stat.S_ISREG(os.lstat(inventory).st_mode):
-            msgspec.json.decode(inventory.read_bytes(), type=_Head)
-            return True
-    return False
+            return msgspec.json.decode(inventory.read_bytes(), type=_Head)
+    return None

@@ -163,9 +163,7 @@ def plan(
     unknown = set(keywords) - set(PassKeywords.__annotations__)
     if unknown:
         raise LocalProtocolError(f"run_pass knows no {', '.join(sorted(unknown))}")
-    if on_input_required is not None and not callable(
-        on_input_required
-    ):  # before a plugin that never asks is run
+    if on_input_required is not None and not callable(on_input_required):  # told now, not when a plugin asks
         raise LocalProtocolError(f"on_input_required is {on_input_required!r:.80}: give a function, or None")
     manifests = _manifests(plugins)
     options: dict[str, Any] = {**keywords}
