@@ -300,6 +300,9 @@ def begin():
             touch(value)
         if word == "init-never":
             return None
+        if word == "init-closes":  # its input
+            os.close(0)
+            forever()
         if word == "init-bad-error":
             say(id=1, error="no object")
             return None

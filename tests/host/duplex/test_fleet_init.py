@@ -65,6 +65,13 @@ def test_one_that_does_not_answer_init_is_a_timeout_for_everybody_who_waits(both
     ] * 3
 
 
+def test_one_that_closes_its_input_and_stays_instead_of_answering_init_has_crashed(both: Lab) -> None:
+    both.plugin("puppet", "init-closes", **{**QUICK, "handshake_s": 30})
+    fleet = both.fleet()
+    came = both.together(fleet["puppet"].start, both.calling("echo"))
+    assert [(each.code, each.autopsy.stage) for each in came] == [(FailureCode.CRASHED, Stage.HANDSHAKE)] * 2
+
+
 @pytest.mark.parametrize("fault", ["init-exits=0", "init-exits=3", "exits=0", "exits=1"])
 def test_one_that_ends_before_it_answered_init_has_crashed_whatever_its_status(both: Lab, fault: str) -> None:
     both.plugin("puppet", fault, life={"exit_zero_is_crash": False})

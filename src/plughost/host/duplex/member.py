@@ -82,7 +82,7 @@ class Member:
         self._keys = EarlyKeys(self)
         self.touched = engine.clock()  # when it was last used: the lifecycle is told when it asks
         self._activity = Activity()
-        self.look_at = 0.0  # when to look at its input: at the latest, while calls are under way
+        self.look_at = 0.0  # when to look at its input: at the latest, while calls are under way, or wait
         self._attending, self._pace = False, Pace(fleet.turns)
         self.herald = Herald(self, engine)
 
@@ -231,11 +231,11 @@ class Member:
         if self.link is not None and self.waiting and self.listens:  # behind what may be forgotten by now
             self._fleet.feed(self)
             self.speak(self.link)
-        if self.link is not None and self._calls:
+        if self.link is not None and (self._calls or self.waiting):
             self.link.look_at_input()
 
     def next_deadline(self) -> float | None:
-        look = self.look_at if self._calls or (self.waiting and self.listens) else None
+        look = self.look_at if self._calls or (self.waiting and self.link is not None) else None
         times = [self.lifecycle.next_deadline(), look, *(ticket.given_up_at for ticket in self.waiting)]
         times += [ticket.until for ticket, _, _ in self._doomed]
         return min((at for at in times if at is not None), default=None)
@@ -309,7 +309,7 @@ class Member:
                 if self._fleet.awaits(self)
                 else actions
             )
-        self.link = link
+        self.link, self.look_at = link, self._engine.clock() + LOOK_S
         actions = self.lifecycle.spawned(self._engine.clock())
         self._ground.adopt(link, attention.Attention(self, link))
         return actions
