@@ -11,11 +11,19 @@ import pytest
 from plughost.contracts.duplex.lanes import Lane
 from plughost.supervision.states import State
 from tests.host.duplex.fleet_lab import AT_ONCE, EVERY, Lab, b64, frame, written
+from tests.sdk.tripwire import Tripwire
 
 pytestmark = pytest.mark.thin(EVERY, "duplex fleets")
 
 BUS = {"event_bus": True}
 LARGE = b"x" * 300_000  # a few of these fill a pipe
+WORKED = tuple(
+    f"{name}.py"
+    for name in (
+        *("duplex/fleet", "duplex/deliveries", "duplex/snapshots", "duplex/lanes", "duplex/session"),
+        *("duplex/parcel", "duplex/member", "process/link"),
+    )
+)
 
 
 @pytest.mark.requirement("duplex:snapshot:latest")
@@ -39,6 +47,38 @@ def test_a_payload_may_come_as_an_array_of_integers(both: Lab) -> None:
     fleet = both.fleet()
     both.tells("host/snapshot/publish", {"topic": "a", "payload": [0, 255]})
     assert both.run(fleet.snapshot, "a").payload == b"\x00\xff"
+
+
+@pytest.mark.requirement("duplex:lane:events")
+def test_what_a_signal_handler_publishes_in_the_middle_of_a_publish_is_told_in_the_order_of_the_versions(
+    lab: Lab,
+) -> None:
+    lab.plugin(caps=BUS, hears=("t",))
+    fleet = lab.fleet()
+    lab.call("echo")
+    told: list[bytes] = []
+    heard: list[int] = []
+    lab.run(fleet.subscribe, "t", lambda snapshot: heard.append(snapshot.version))
+    number, has_come = 0, True
+    while has_come:
+        number += 1
+        published: dict[int, bytes] = {}
+
+        def publish(payload: bytes, published: dict[int, bytes] = published) -> None:
+            published[fleet.publish("t", payload)] = payload
+
+        tripwire = Tripwire(
+            number,
+            lambda publish=publish, number=number: publish(b"handler %d" % number),
+            watched=WORKED,
+            always=True,
+        )
+        tripwire.watch(publish, b"%d" % number)
+        has_come = tripwire.has_come
+        told += [published[version] for version in sorted(published)]
+        assert [payload for _, payload in lab.heard(len(told))] == told, f"step {number}"
+        assert sorted(heard[-len(published) :]) == sorted(published), f"step {number}"
+    assert number > 1
 
 
 @pytest.mark.requirement("duplex:snapshot:delivery")

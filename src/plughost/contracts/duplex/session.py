@@ -292,14 +292,14 @@ class DuplexSession(Conversation[State, Said]):
         """Return what is to be written now: one piece, and none before the last one was (`receive_sent`)."""
         if not self.lanes or self.unsent or self._ending or self.state not in _TALKING:
             return _NOTHING
+        self.unsent, self.at_rest = True, False  # first, or a signal's handler would write what comes later
         taken = self.lanes.take(all_lanes=self.introduction is not None)
         if not taken:
+            self.unsent = False
             return _NOTHING
-        self.unsent, self.at_rest = True, False
         if self._terms.write_s is not None and self.state is _RUNNING:  # else other deadlines run
             self._until = self._now + self._terms.write_s
-        for waiting in taken:
-            self._events.append(FramePassed("out", waiting.shown))
+        self._events += [FramePassed("out", waiting.shown) for waiting in taken]
         if len(taken) == 1:
             return [(_STDIN, taken[0].frame)]
         return [(_STDIN, b"".join([waiting.frame for waiting in taken]))]

@@ -183,7 +183,11 @@ class AsyncFleet(FleetHandle["AsyncDuplexPlugin"]):
         return self._fleet.publish(topic, payload)
 
     def subscribe(self, topic: str | None, hearer: Callable[[Snapshot], None]) -> Callable[[], None]:
-        """Call *hearer* with every publish of *topic*, or of all if it is None. Returns how to end that."""
+        """Call *hearer* with every publish of *topic*, or of all if it is None. Returns how to end that.
+
+        Who publishes in it, or in a signal's handler, has that heard at once: then a higher version may come before a
+        lower one.
+        """
         self._check_ours()
         return self._fleet.hear(topic, hearer)
 

@@ -86,7 +86,8 @@ class BlockingFleet(FleetHandle["BlockingDuplexPlugin"]):
     def subscribe(self, topic: str | None, hearer: Callable[[Snapshot], None]) -> Callable[[], None]:
         """Call *hearer* with every publish of *topic*, or of all if it is None. Returns how to end that.
 
-        It is called on the thread that happens to work, and must not wait for a plugin.
+        It is called on the thread that happens to work, and must not wait for a plugin. Who publishes in it, or in a
+        signal's handler, has that heard at once: then a higher version may come before a lower one.
         """
         self._check_ours()
         self._crowd.want()

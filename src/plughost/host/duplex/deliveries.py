@@ -71,7 +71,7 @@ _NONE: Any = MappingProxyType({})  # where nothing waits: five hundred idle plug
 class Deliveries:
     """The queue of one subscriber. *tally* counts, *cost* is what waits, in bytes."""
 
-    __slots__ = ("_last", "_latest_state", "_limits", "_waiting", "cost", "tally")
+    __slots__ = ("_last", "_latest_state", "_limits", "_newest", "_waiting", "cost", "tally")
 
     def __init__(self, limits: SnapshotLimits) -> None:
         self.tally = NOTHING_YET
@@ -80,6 +80,7 @@ class Deliveries:
         self._latest_state = NO_TOPICS
         self._waiting: dict[int, Snapshot] = _NONE  # by version, so in publish order
         self._last: dict[str, int] = _NONE  # the newest waiting version of each topic
+        self._newest = 0  # version that was ever put
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -89,15 +90,21 @@ class Deliveries:
         self._latest_state = frozenset(topics) or NO_TOPICS
 
     def put(self, snapshot: Snapshot) -> None:
-        """Queue *snapshot* at the end. If too much waits, the oldest is dropped, and never the newest."""
-        self._count(queued=1)
-        if snapshot.topic in self._latest_state and self._remove(self._last.get(snapshot.topic)) is not None:
-            self._count(replaced=1)
+        """Queue *snapshot* at the end; twice is once. If too much waits, the oldest is dropped, never the newest."""
+        topic, version = snapshot.topic, snapshot.version
+        before: int | None = None
+        if version <= self._newest:  # a signal's handler has put it, since its own had to come behind it
+            return
         if not self._waiting:
             self._waiting, self._last = {}, {}
-        self._waiting[snapshot.version] = snapshot
-        self._last[snapshot.topic] = snapshot.version
+        if topic in self._latest_state and topic in self._last:
+            before = self._last[topic]
+        self._waiting[version] = snapshot
+        self._last[topic] = self._newest = version
         self.cost += snapshot.cost
+        self._count(queued=1)
+        if self._remove(before) is not None:
+            self._count(replaced=1)
         while len(self._waiting) > 1 and self._too_much():
             if self._remove_oldest() is not None:
                 self._count(dropped=1)

@@ -43,6 +43,7 @@ from .timers import Timers
 # wait for the same share it.
 AHEAD = 8  # events
 AHEAD_BYTES = 12_288  # one chunk as the SDK cuts them
+ONCE, AGAIN = 1, 2  # a member is being fed, and more has come meanwhile
 
 Hearer = Callable[[Snapshot], None]
 
@@ -278,7 +279,23 @@ class Fleet:
         self._services.serve(member, link, news)
 
     def feed(self, member: Member) -> None:
-        """Hand *member* what was published for it, as far as it reads."""
+        """Hand *member* what was published for it, as far as it reads.
+
+        A signal's handler that publishes in the middle of this leaves it to us: what was taken already goes first.
+        """
+        if member.feeding:
+            member.feeding = AGAIN
+            return
+        again = True
+        while again:
+            member.feeding = ONCE
+            try:
+                self._feed(member)
+            finally:
+                again, member.feeding = member.feeding == AGAIN, 0
+            member.has_events |= again
+
+    def _feed(self, member: Member) -> None:
         link = member.link
         if link is None or not member.listens:
             return  # what is taken now would be lost: it is for the next process
@@ -325,11 +342,10 @@ class Fleet:
         if not self._engine.bus.quiet:
             what = Published(topic, came.version, len(payload), came.subscribers)
             self._engine.bus.publish(Event(publisher, None, self._engine.clock(), what))
-        snapshot = self.snapshots.get(topic)
         for name in came.subscribers:
             self._deliver(self.members[name])
-        if self._hearers and snapshot is not None:
-            self._tell_hearers(snapshot)
+        if self._hearers:
+            self._tell_hearers(came.snapshot)
         return came.version
 
     def _deliver(self, member: Member) -> None:

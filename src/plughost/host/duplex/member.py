@@ -67,7 +67,7 @@ class Member:
         self.last_failure: PluginFailure | None = None
         self.patience = Patience()
         self.has_events = False  # something may wait to be told to it
-        self.starts = self.denied = 0
+        self.starts = self.denied = self.feeding = 0  # the last is the fleet's
         self.ignored: Counter[str] = Counter()  # of processes that are gone, and by the services
         self.dropped: Counter[Lane] = Counter()  # of processes that are gone
         self._engine = engine

@@ -5,7 +5,8 @@ later publish. Each subscriber has a queue of its own: one that does not read lo
 nobody else's. Of a topic whose latest state is all that matters, a new publish takes the place of a waiting one; it
 goes to the end, since order is publish order. Everything held is billed in bytes, names and book-keeping included,
 because a plugin decides how many topics there are and how large. A signal's handler may publish while a publish is
-under way: Python looks for signals after a call and before a repetition, so what must not be torn has neither.
+under way: Python looks for signals after a call and before a repetition, so what must not be torn has neither. And
+since order is publish order, it first queues what the publish under way has not yet queued.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ HOST = "host"  # what the host itself publishes as; no plugin may be called so
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A publish that was stored: its *version*, and the *subscribers* for whom it waits now."""
+    """A publish that was stored, and the *subscribers* for whom it waits now."""
 
-    version: int
+    snapshot: Snapshot
     subscribers: tuple[str, ...]
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.version
 
 
 @dataclass(slots=True)
@@ -55,6 +60,7 @@ class Snapshots:
         self._limits = limits or SnapshotLimits()
         self._latest: dict[str, Snapshot] = {}
         self._version = 0
+        self._under_way: Snapshot | None = None  # it has its version, and may not be in every queue yet
         self._bills: dict[str, int] = {}  # bytes of the latest of all topics, by publisher
         self._subscribers: dict[str, _Subscriber] = {}
         self._wanting: dict[str, set[str]] = {}  # names of subscribers, by topic
@@ -83,17 +89,26 @@ class Snapshots:
         if (refusal := self._bad_topic(topic)) is not None:
             return refusal
         while True:
+            if (interrupted := self._under_way) is not None:  # we are in a signal's handler
+                self._queue(interrupted)
             snapshot = Snapshot(topic, payload, self._version + 1, publisher)
             if (refusal := self._too_much(snapshot)) is not None:
                 return refusal
             if snapshot.version > self._version:  # else a signal's handler has taken it
-                self._version = snapshot.version
+                self._version, self._under_way = snapshot.version, snapshot
                 break
         self._replace(snapshot)
-        told = tuple(sorted(self._wanting.get(topic, set()) - {publisher}))
+        told = self._queue(snapshot)
+        if self._under_way is snapshot:
+            self._under_way = None
+        return Published(snapshot, told)
+
+    def _queue(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Put *snapshot* into the queues of its subscribers, wherever it is not, and return who they are."""
+        told = tuple(sorted(self._wanting.get(snapshot.topic, set()) - {snapshot.publisher}))
         for name in told:
             self._subscribers[name].deliveries.put(snapshot)
-        return Published(snapshot.version, told)
+        return told
 
     def declare(
         self,
