@@ -83,6 +83,12 @@ def test_keys_are_pressed_in_order_on_a_plugin_that_has_shown_itself() -> None:
     assert plugin.log == ["render 9x3", "main down", "main up", "render 9x3"]
 
 
+def test_no_more_keys_are_pressed_at_once_than_the_plugin_has_room_for() -> None:
+    plugin = Slow(lambda _now: "same")
+    once.settle(plugin, "main", (9, 3), [DOWN, UP, UP], 0, lambda: False, at_once=2)
+    assert plugin.log[1:] == ["main down", "main up", "render 9x3", "main up", "render 9x3"]
+
+
 def test_an_error_of_the_plugins_is_passed_on() -> None:
     def fail(_now: float) -> str:
         raise RemoteError("slow", "-1", "no")

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
+from plughost.contracts.duplex.messages import RenderResult
 from plughost.errors import HostClosed, PlughostError, RemoteError
 from plughost.frontends.tui import view as views
 from plughost.frontends.tui.escape import PRESSED_ENOUGH
@@ -20,8 +21,8 @@ ESC, DOWN = KeyEvent(KeyCode("esc")), KeyEvent(KeyCode("down"))
 
 
 @asynccontextmanager
-async def running(plugin: FakePlugin) -> AsyncIterator[View]:
-    view = View(plugin, f"{plugin.name}-screen")
+async def running(plugin: FakePlugin, at_once: int = 32) -> AsyncIterator[View]:
+    view = View(plugin, f"{plugin.name}-screen", at_once=at_once)
     task = asyncio.create_task(view.run())
     try:
         yield view
@@ -186,6 +187,89 @@ async def test_keys_reach_the_plugin_in_order() -> None:
     view = View(plugin, "fake-screen")
     assert not any(view.press(key) for key in (DOWN, ESC, DOWN))
     assert plugin.keys == [DOWN, ESC, DOWN]
+
+
+class Roomy(FakePlugin):
+    """Loses keys, as a host does, if more than `room` come before it has answered with a frame."""
+
+    room = 8
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unread = 0
+
+    def key(self, screen_id: str, key: KeyEvent) -> bool:
+        self.unread += 1
+        assert self.unread <= self.room
+        return super().key(screen_id, key)
+
+    async def render(self, width: int, height: int) -> RenderResult:
+        try:
+            return await super().render(width, height)
+        finally:
+            self.unread = 0
+
+
+def pressed(plugin: FakePlugin) -> str:
+    return "".join(key.code.ch or key.code.type for key in plugin.keys)
+
+
+def keys(text: str) -> list[KeyEvent]:
+    return [KeyEvent(KeyCode("char", ch=each)) for each in text]
+
+
+async def test_a_long_text_reaches_the_plugin_whole_and_what_is_pressed_later_follows_it() -> None:
+    plugin, text = Roomy(), "the quick brown fox jumps over the lazy dog" * 3
+    async with running(plugin, at_once=4) as view:
+        view.show(5, 3)
+        view.paste(keys(text))
+        view.press(DOWN)
+        await until(lambda: len(plugin.keys) > len(text))
+        assert pressed(plugin) == text + "down"
+
+
+async def test_a_text_goes_on_where_the_plugin_answers_with_errors() -> None:
+    plugin = Roomy()
+    plugin.error = RemoteError("fake", "-32000", "no")
+    async with running(plugin, at_once=4) as view:
+        view.show(5, 3)
+        view.paste(keys("0123456789"))
+        await until(lambda: pressed(plugin) == "0123456789")
+
+
+async def test_a_text_goes_on_while_another_screen_is_shown() -> None:
+    plugin = Roomy()
+    async with running(plugin, at_once=4) as view:
+        view.show(5, 3)
+        view.paste(keys("0123456789"))
+        view.hide()
+        await until(lambda: pressed(plugin) == "0123456789")
+
+
+async def test_the_rest_of_a_text_is_not_given_to_the_next_process() -> None:
+    plugin = Roomy()
+    plugin.error = CRASH
+    async with running(plugin, at_once=4) as view:
+        view.show(5, 3)
+        view.paste(keys("0123456789"))
+        await until(lambda: view.problem is CRASH)
+        plugin.error = None
+        view.wake()
+        await until(lambda: view.frames > 1)
+        assert pressed(plugin) == "0123"
+
+
+async def test_esc_ends_a_text() -> None:
+    plugin = Roomy()
+    plugin.gate.clear()
+    async with running(plugin, at_once=4) as view:
+        view.show(5, 3)
+        view.paste(keys("0123456789"))
+        await until(lambda: plugin.under_way == 1)
+        view.press(ESC)
+        plugin.gate.set()
+        await until(lambda: view.frames > 1)
+        assert pressed(plugin) == "0123esc"
 
 
 async def test_in_quarantine_esc_leaves_at_once() -> None:

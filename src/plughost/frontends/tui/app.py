@@ -42,7 +42,7 @@ class ScreenApp(App[None], inherit_bindings=False):
         super().__init__(ansi_color=True)  # the colours that a plugin leaves open are the terminal's
         self.views = tuple(views)
         self.current = 0
-        self._canvas = Canvas(self._press, self._resize)
+        self._canvas = Canvas(self._press, self._resize, self._paste)
         self._tabs, self._status, self._help = (
             Static(id=name, markup=False) for name in ("tabs", "status", "help")
         )
@@ -155,3 +155,7 @@ class ScreenApp(App[None], inherit_bindings=False):
             key = translate(name, character)
             if key is not None and self.view.press(key):
                 self.exit()
+
+    def _paste(self, pressed: Sequence[tuple[str, str]]) -> None:
+        found = (translate(name, character) for name, character in pressed)
+        self.view.paste([key for key in found if key is not None])

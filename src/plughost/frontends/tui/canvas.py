@@ -16,16 +16,20 @@ _PASTED = {"\n": "enter", "\r": "enter", "\t": "tab"}
 
 
 class Canvas(Widget, can_focus=True):
-    """Draws the rows that it is given. *on_press* is given each key, *on_size* each size."""
+    """Draws the rows that it is given. *on_press* is given each key, *on_size* each size, *on_text* what is pasted."""
 
     DEFAULT_CSS = "Canvas { height: 1fr; }"
 
     def __init__(
-        self, on_press: Callable[[str, str | None], None], on_size: Callable[[int, int], None]
+        self,
+        on_press: Callable[[str, str | None], None],
+        on_size: Callable[[int, int], None],
+        on_text: Callable[[list[tuple[str, str]]], None],
     ) -> None:
         super().__init__()
         self._on_press = on_press
         self._on_size = on_size
+        self._on_text = on_text
         self._rows: Sequence[Sequence[Cell | None]] = ()
 
     def draw(self, rows: Sequence[Sequence[Cell | None]], changed: Sequence[int] | None = None) -> None:
@@ -52,9 +56,9 @@ class Canvas(Widget, can_focus=True):
         self._on_press(event.key, event.character)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Press what was pasted: the wire knows keys only. Controls in it are nobody's keys."""
+        """Pass on what was pasted as keys: the wire knows nothing else. Controls in it are nobody's keys."""
         event.stop()
-        for character in event.text.replace("\r\n", "\n"):
-            name = _PASTED.get(character, character)
-            if character.isprintable() or character in _PASTED:
-                self._on_press(name, character)
+        text = event.text.replace("\r\n", "\n")
+        self._on_text(
+            [(_PASTED.get(each, each), each) for each in text if each.isprintable() or each in _PASTED]
+        )

@@ -12,6 +12,7 @@ from ...failures import PluginFailure
 from ...host.asyncio_host import Host
 from ...supervision.states import State
 from .app import ScreenApp
+from .room import keys_at_once
 from .view import View
 
 if TYPE_CHECKING:
@@ -47,12 +48,16 @@ async def run(
 
     async with Host(on_event=listen) as host:
         fleet = await host.fleet(*places, **keywords)
-        app = ScreenApp([View(plugin, screen) for plugin, screen in choose(fleet)])
+        app = ScreenApp([_view(plugin, screen) for plugin, screen in choose(fleet)])
         await app.run_async(mouse=False)  # so that the terminal's own selection works
         failure = _failure(app)  # now: closing the host ends the quarantine too
         slow = asyncio.get_running_loop().call_later(PATIENCE_S, lingers)
     slow.cancel()
     return Left(app.return_code == 0, failure)
+
+
+def _view(plugin: Any, screen: str) -> View:
+    return View(plugin, screen, at_once=keys_at_once(plugin.binding.limits.key_lane))
 
 
 def _failure(app: ScreenApp) -> PluginFailure | None:

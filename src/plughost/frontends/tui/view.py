@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ...contracts.duplex.keys import KeyEvent
 from ...contracts.duplex.messages import RenderResult
 from ...errors import HostClosed, PlughostError
-from ...failures import PluginFailure
+from ...failures import PluginFailure, PluginTimeout
 from ...host.duplex import painting
 from ...host.duplex.status import Status
 from ...supervision.states import State
 from . import notice
 from .escape import Escape
+from .room import keys_at_once
 
 FRAME_S = 1 / 30  # between two frames at least: more than the eye wants, and a plugin has other work
 SLOW_S = 1.0  # without a reason: a clock on the screen goes on, and an idle plugin costs next to nothing
@@ -36,7 +38,13 @@ class Plugin(Protocol):
 class View:
     """A plugin's screen. *repaint* is told which rows of `painting` have changed."""
 
-    def __init__(self, plugin: Plugin, screen_id: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        plugin: Plugin,
+        screen_id: str,
+        clock: Callable[[], float] = time.monotonic,
+        at_once: int = keys_at_once(),
+    ) -> None:
         self.plugin = plugin
         self.screen_id = screen_id
         self.painting: list[painting.Row] = []
@@ -45,6 +53,10 @@ class View:
         self.escape = Escape()
         self.repaint: Callable[[Sequence[int]], None] = lambda _rows: None
         self._clock = clock
+        self._at_once = at_once
+        self._text: deque[KeyEvent] = (
+            deque()
+        )  # keys that nobody pressed one by one, and what was pressed after them
         self._size = (0, 0)
         self._woken = asyncio.Event()
         self._shown = False
@@ -66,14 +78,23 @@ class View:
     def press(self, key: KeyEvent) -> bool:
         """Send *key* to the plugin. Returns True if it is an Esc that leaves instead."""
         if key.code.type == "esc" and not key.mods:
+            self._text.clear()  # who wants out does not want the rest of it
             if self.plugin.status.state is State.QUARANTINED or self.escape.press(self._clock()):
                 return True
         else:
             self.escape.other_key()
-        if not self.plugin.key(self.screen_id, key):
+        if self._text:
+            self._text.append(key)
+        elif not self.plugin.key(self.screen_id, key):
             self.escape.painted(self._clock(), changed=False)  # nobody hears it, so nothing can follow
         self.wake()
         return False
+
+    def paste(self, keys: Sequence[KeyEvent]) -> None:
+        """Send *keys* to the plugin, as many with each frame as it has room for: it loses the oldest of too many."""
+        self.escape.other_key()
+        self._text.extend(keys)
+        self.wake()
 
     async def reload(self) -> None:
         """Start the plugin anew, also out of quarantine."""
@@ -95,10 +116,12 @@ class View:
                 await self._ask(*self._size)
             except HostClosed:
                 return
+            if self._text:
+                self.wake()
             await asyncio.sleep(max(0.0, FRAME_S - (self._clock() - began)))
 
     async def _until_wanted(self) -> None:
-        while not self._shown:
+        while not (self._shown or self._text):
             self._woken.clear()
             await self._woken.wait()
         try:
@@ -112,12 +135,15 @@ class View:
         if not width or not height:
             return
         asked_at = self._clock()
+        self._type()
         try:
             result = await self.plugin.render(width, height)
         except HostClosed:
             raise
         except PlughostError as error:
             self.problem = error
+            if isinstance(error, PluginFailure) and not isinstance(error, PluginTimeout):
+                self._text.clear()  # who had read the beginning of it is gone
             self._fail(error, width, height)
             self.escape.painted(asked_at, changed=False)
             return
@@ -127,6 +153,13 @@ class View:
             self.wake()
         changed = self._keep(painting.rows(result.buffer, width, height))
         self.escape.painted(asked_at, changed=changed)
+
+    def _type(self) -> None:
+        """Send the next keys of a text, if the plugin has read those before: it had, when it answered with a frame."""
+        if isinstance(self.problem, PluginTimeout):
+            return
+        for _ in range(min(self._at_once, len(self._text))):
+            self.plugin.key(self.screen_id, self._text.popleft())
 
     def _fail(self, error: PlughostError, width: int, height: int) -> None:
         """Leave the last frame, which may come to life again; without one, or out of hope, show what is known."""

@@ -144,7 +144,7 @@ def _show_once(
     from ....errors import RemoteError
     from ....host.duplex import painting
     from ....supervision.states import State
-    from ...tui import once
+    from ...tui import once, room
 
     picture = _picture() if form == "svg" else None
     terminal = Terminal(as_json=form == "json")
@@ -160,6 +160,7 @@ def _show_once(
                 keys,
                 settle_s,
                 lambda: any(each.state is State.SPAWNING for each in others),
+                at_once=room.keys_at_once(plugin.binding.limits.key_lane),
             )
         except RemoteError as error:
             terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
