@@ -149,9 +149,9 @@ class Terminal:
     def type(self, keys: bytes) -> None:
         os.write(self._end, keys)
 
-    def interrupt(self) -> None:
-        """Do what a terminal does for Ctrl-C when no program has asked for it as a key."""
-        self._process.send_signal(signal.SIGINT)
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """Do what a terminal does for Ctrl-C when no program has asked for it as a key; or send another signal."""
+        self._process.send_signal(number)
 
     def end(self) -> None:
         if self._process.poll() is None:
@@ -203,6 +203,15 @@ def test_in_a_terminal_ctrl_c_leaves_with_status_0(at_terminal: At) -> None:
     terminal.type(b"\x03")
     assert terminal.status() == 0
     assert b"\x1b[?1049l" in terminal.seen  # the terminal has its own screen back
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_it_gives_the_terminal_back_too(at_terminal: At, number: int) -> None:
+    terminal = at_terminal("screen", "viewer")
+    terminal.until(b"running")
+    terminal.interrupt(number)
+    assert terminal.status() == 128 + number
+    assert b"\x1b[?1049l" in terminal.seen
 
 
 def test_a_plugin_that_is_left_in_quarantine_has_failed(at_terminal: At, root: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ...host.duplex.options import FleetKeywords
     from ...host.events import Event
 
+ENDING = (signal.SIGTERM, signal.SIGHUP)  # they would leave the terminal to the shell as a screen has it
 PATIENCE_S = 0.5  # after which a person wonders why the prompt does not come back
 
 
@@ -28,6 +31,7 @@ class Left:
 
     is_sound: bool  # False: we broke
     failure: PluginFailure | None = None
+    by_signal: int | None = None
 
 
 Choose = Callable[[Any], Sequence[tuple[Any, str]]]  # a fleet to plugins and the screens to show of them
@@ -49,11 +53,33 @@ async def run(
     async with Host(on_event=listen) as host:
         fleet = await host.fleet(*places, **keywords)
         app = ScreenApp([_view(plugin, screen) for plugin, screen in choose(fleet)])
-        await app.run_async(mouse=False)  # so that the terminal's own selection works
+        with _heeding(app) as came:
+            await app.run_async(mouse=False)  # so that the terminal's own selection works
         failure = _failure(app)  # now: closing the host ends the quarantine too
         slow = asyncio.get_running_loop().call_later(PATIENCE_S, lingers)
     slow.cancel()
-    return Left(app.return_code == 0, failure)
+    return Left(app.return_code == 0, failure, next(iter(came), None))
+
+
+@contextmanager
+def _heeding(app: ScreenApp) -> Iterator[list[int]]:
+    """Leave *app* when a signal ends us. The list that this gives holds it then; one more ends us at once."""
+    loop = asyncio.get_running_loop()
+    came: list[int] = []
+
+    def leave(number: int) -> None:
+        came.append(number)
+        loop.remove_signal_handler(number)
+        app.exit()
+
+    heeded = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]  # not those of nohup
+    for number in heeded:
+        loop.add_signal_handler(number, leave, number)
+    try:
+        yield came
+    finally:
+        for number in heeded:
+            loop.remove_signal_handler(number)
 
 
 def _view(plugin: Any, screen: str) -> View:

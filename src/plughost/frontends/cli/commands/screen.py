@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ....manifest.duplex_registry import Rejection
     from ..fleet_options import Places
 
+BY_SIGNAL = 128  # a shell's status of a program that was ended is this and the signal
 LARGEST = 1000  # columns or rows of a frame: more than any terminal has
 LONGEST_S = 3600.0  # that anybody waits for a frame
 
@@ -125,6 +126,8 @@ def _show_live(words: Sequence[str], where: Places, said: FleetKeywords, screens
         return _choose(fleet, words, screens, where.rejected)
 
     left = asyncio.run(live.run(where.paths, said, choose, lingers))
+    if left.by_signal is not None:
+        Terminal().exit(BY_SIGNAL + left.by_signal)
     if left.failure is not None:
         raise left.failure
     Terminal().exit(EXIT_OK if left.is_sound else EXIT_INTERNAL)
