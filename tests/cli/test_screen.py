@@ -81,6 +81,7 @@ def test_a_failure_is_json_where_json_is_asked_for(root: Path, run: Run) -> None
         ["veiwer", "--once"],
         ["viewer", "other", "--once"],
         ["viewer", "--once", "--screen", "none"],
+        ["viewer", "--once", "--size", ""],
         ["viewer", "--once", "--size", "80"],
         ["viewer", "--once", "--size", "0x5"],
         ["viewer", "--once", "--size", "5x1001"],
@@ -104,6 +105,10 @@ def test_wrong_words_are_a_usage_error(root: Path, run: Run, words: list[str]) -
     assert ran.status == 2
     assert ran.stdout == ""
     assert "Error: " in ran.stderr
+
+
+def test_json_is_no_other_format(root: Path, run: Run) -> None:
+    assert run("screen", "viewer", "--json", "--format", "svg").status == 2
 
 
 def test_a_near_miss_is_named(root: Path, run: Run) -> None:
@@ -203,6 +208,15 @@ def test_in_a_terminal_ctrl_c_leaves_with_status_0(at_terminal: At) -> None:
     terminal.type(b"\x03")
     assert terminal.status() == 0
     assert b"\x1b[?1049l" in terminal.seen  # the terminal has its own screen back
+
+
+@pytest.mark.parametrize(
+    "words", [["--size", "9x9"], ["--settle", "2"], ["--format", "text"], ["--key", "a"]]
+)
+def test_what_only_a_frame_can_have_is_refused_at_a_terminal(at_terminal: At, words: list[str]) -> None:
+    terminal = at_terminal("screen", "viewer", *words)
+    assert terminal.status() == 2
+    assert b"go with --once" in terminal.seen
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

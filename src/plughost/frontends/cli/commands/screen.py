@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 BY_SIGNAL = 128  # a shell's status of a program that was ended is this and the signal
 LARGEST = 1000  # columns or rows of a frame: more than any terminal has
+USUAL_SIZE = "80x24"
+USUAL_SETTLE_S = 1.0
 LONGEST_S = 3600.0  # that anybody waits for a frame
 
 
@@ -40,17 +42,15 @@ LONGEST_S = 3600.0  # that anybody waits for a frame
     "--format",
     "form",
     type=click.Choice(["text", "json", "svg"]),
-    default="text",
     help="How --once prints it; text otherwise.",
 )
-@click.option("--size", default="80x24", metavar="WxH", help="How large it is with --once; 80x24 otherwise.")
+@click.option("--size", metavar="WxH", help="How large it is with --once; 80x24 otherwise.")
 @click.option(
     "--key", "keys", multiple=True, metavar="KEY", help="Press KEY before, with --once; repeatable, in order."
 )
 @click.option(
     "--settle",
     type=options.Seconds(0, LONGEST_S),
-    default=1.0,
     metavar="SECONDS",
     help="How long --once waits at most for the screen to settle; it has when it stays the same for half of that. "
     "1 otherwise.",
@@ -64,10 +64,10 @@ def command(
     roots: tuple[Path, ...],
     screens: tuple[str, ...],
     once: bool,
-    form: str,
-    size: str,
+    form: str | None,
+    size: str | None,
     keys: tuple[str, ...],
-    settle: float,
+    settle: float | None,
     config: tuple[str, ...],
     logs: tuple[str, ...],
     log_level: str | None,
@@ -86,6 +86,8 @@ def command(
     its own, 2 for wrong words, 3 for a wrong manifest.
     """
     if as_json:
+        if form not in (None, "json"):
+            raise click.UsageError(f"--json means --format json, not {form}.")
         once, form = True, "json"
     if not plugins:
         raise click.UsageError("Which PLUGIN? A plugin's directory, or a name under --root.")
@@ -97,10 +99,12 @@ def command(
     if once:
         if len(plugins) > 1:
             raise click.UsageError("--once shows one PLUGIN.")
-        _show_once(plugins[0], where, said, screens, _size(size), _keys(keys), settle, form)
+        frame = _size(USUAL_SIZE if size is None else size)
+        settle = USUAL_SETTLE_S if settle is None else settle
+        _show_once(plugins[0], where, said, screens, frame, _keys(keys), settle, form or "text")
     else:
-        if keys or form != "text":
-            raise click.UsageError("--key and --format go with --once.")
+        if keys or (form, size, settle) != (None, None, None):
+            raise click.UsageError("--key, --format, --size and --settle go with --once.")
         _show_live(plugins, where, said, screens)
 
 
