@@ -2,6 +2,7 @@
 
 import base64
 import gc
+import os
 import sys
 
 import pytest
@@ -221,6 +222,22 @@ def test_what_a_command_prints_is_its_output():
     assert command(usage) == (b"one\ntwo", b"bad\n", 0)
 
 
+def test_a_command_may_write_bytes_as_a_program_does():
+    def usage(argv):
+        sys.stdout.write("é")
+        sys.stdout.buffer.write(b"\xff\r\n")
+        sys.stdout.write("two\n")
+        sys.stderr.buffer.write(b"\x00")
+
+    assert command(usage) == (b"\xc3\xa9\xff\r\ntwo\n", b"\x00", 0)
+
+
+@pytest.mark.parametrize("say", [str, lambda name: sys.stdout.write(name) * 0], ids=["returned", "printed"])
+def test_a_name_of_a_file_that_is_no_text_comes_out_as_its_bytes(say):
+    name = os.fsdecode(b"a\xff") + "\ud800"  # and what is no name at all does no harm
+    assert command(lambda argv: say(name))[0] == b"a\xff?"
+
+
 @pytest.mark.parametrize(
     ("code", "expected"), [(None, (b"", 0)), (2, (b"", 2)), ("no such file", (b"no such file\n", 1))]
 )
@@ -334,6 +351,28 @@ def test_a_named_handler_is_one_function_for_each_name(kind):
     getattr(plugin, kind)("b")(print)
     with pytest.raises(ValueError, match="twice"):
         getattr(plugin, kind)("a")(print)
+
+
+@pytest.mark.parametrize("kind", ["cli", "action"])
+def test_a_handler_that_needs_a_name_is_refused_without_one(kind):
+    with pytest.raises(ValueError):
+        getattr(make(), kind)(print)
+
+
+def test_a_handler_that_nobody_would_run_to_its_end_is_refused():
+    async def later(*given): ...
+
+    async def again(*given):
+        yield
+
+    def bit_by_bit(*given):
+        yield
+
+    for function in (later, again, bit_by_bit):
+        with pytest.raises(TypeError):
+            make().on_key(function)
+        with pytest.raises(TypeError):
+            make().cli("usage")(function)
 
 
 @pytest.mark.parametrize("kind", ["on_init", "render", "on_key", "on_shutdown"])

@@ -74,6 +74,9 @@ __all__ = [
 
 EXIT_STARTED_BY_HAND = 2
 EVERY_TOPIC = ""  # in place of a topic
+NOT_PLAIN = (
+    0x20 | 0x80 | 0x200
+)  # flags of generators and of what is async; importing inspect would cost 10 ms
 
 
 class Plugin:
@@ -116,23 +119,28 @@ class Plugin:
         """
         if callable(topic):
             return self._handle("on_event", EVERY_TOPIC, topic)
-        return lambda function: self._handle("on_event", _plain("topic", topic), function)
+        return self._named("on_event", _plain("topic", topic))
 
     def cli(self, namespace: str) -> Callable[[Function], Function]:
         """Run a command of *namespace*: `(argv) -> int | str | bytes | CliResult`. What it prints is its output."""
-        return lambda function: self._handle("cli", _plain("namespace", namespace), function)
+        return self._named("cli", _plain("namespace", namespace))
 
     def action(self, name: str) -> Callable[[Function], Function]:
         """Do what another plugin, or the host, invokes under *name*: `(payload) -> bytes`."""
-        return lambda function: self._handle("action", _plain("action name", name), function)
+        return self._named("action", _plain("action name", name))
 
     def on_shutdown(self, function: Function) -> Function:
         """Tidy up: `()`, once: when the host says so, or has hung up without."""
         return self._handle("on_shutdown", "", function)
 
+    def _named(self, kind: str, name: str) -> Callable[[Function], Function]:
+        return lambda function: self._handle(kind, name, function)
+
     def _handle(self, kind: str, name: str, function: Function) -> Function:
         if not callable(function):
             raise TypeError(f"{kind} is a decorator: it takes a function, not {function!r}")
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & NOT_PLAIN:
+            raise TypeError(f"{kind} takes a plain function: nobody awaits {function!r}, or asks it for more")
         if (kind, name) in self._handlers:
             raise ValueError(f"{kind} {name} is defined twice".replace("  ", " "))
         self._handlers[kind, name] = function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 
 from . import duplex_fields as fields
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 EXIT_NOT_HANDLED = 2
 LARGEST_EXIT = 2**31 - 1  # the wire's exit_code is a signed 32-bit number
+AS_FOUND = (
+    "plughost-as-found"  # an error handler: names of files are any bytes, which Python keeps as surrogates
+)
 
 
 class CliResult:
@@ -53,9 +57,14 @@ def run(command: Callable[[list[str]], Any], argv: list[str]) -> CliResult:
     """Run *command*. What it prints is its output, and `sys.exit`, as argparse does it, is its end."""
     import io
 
-    printed, complained = io.StringIO(), io.StringIO()
+    printed, complained = io.BytesIO(), io.BytesIO()
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = printed, complained
+    # Not StringIO: a command may write bytes, to `sys.stdout.buffer`. What is printed keeps its place between them.
+    wrappers = [
+        io.TextIOWrapper(each, "utf-8", AS_FOUND, newline="", write_through=True)
+        for each in (printed, complained)
+    ]  # kept until the end: one that is forgotten closes what it wraps
+    sys.stdout, sys.stderr = wrappers
     try:
         result = CliResult.of(command(argv))
     except SystemExit as ended:
@@ -63,13 +72,15 @@ def run(command: Callable[[list[str]], Any], argv: list[str]) -> CliResult:
     except BaseException:
         output = (printed.getvalue() + complained.getvalue()).rstrip()
         if output:
-            say(output)  # an error is answered, without output: let the author see it
+            say(
+                output.decode(errors="replace")
+            )  # an error is answered, without output: let the author see it
         raise
     finally:
         sys.stdout, sys.stderr = before
     return CliResult(
-        _bytes(printed.getvalue()) + result.stdout,
-        _bytes(complained.getvalue()) + result.stderr,
+        printed.getvalue() + result.stdout,
+        complained.getvalue() + result.stderr,
         result.exit_code,
     )
 
@@ -87,7 +98,18 @@ def _ended(code: Any) -> CliResult:
 
 def _bytes(output: str | bytes) -> bytes:
     if isinstance(output, str):
-        return output.encode("utf-8", "replace")
+        return output.encode("utf-8", AS_FOUND)
     if isinstance(output, bytes):
         return output
     raise TypeError(f"output is str or bytes, not {type(output).__name__}")
+
+
+def _as_found(error: UnicodeError) -> tuple[bytes, int]:
+    """Encode a surrogate that stands for a byte as that, and another, which stands for nothing, as a question mark."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    byte = ord(error.object[error.start]) - 0xDC00
+    return bytes([byte]) if 0x80 <= byte <= 0xFF else b"?", error.start + 1
+
+
+codecs.register_error(AS_FOUND, _as_found)
