@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from plughost.autopsy import Autopsy, Stage
 from plughost.errors import LocalProtocolError, RemoteError
+from plughost.failures import PluginCrashed
 from plughost.frontends.tui import notice, status_line
 from plughost.supervision.states import State
 from tests.frontends.fake_plugin import CRASH, RUNNING
@@ -80,3 +82,13 @@ def test_a_notice_says_what_happened_and_what_to_do() -> None:
     assert "it fell" in text
     assert "pick it up" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [8, 9, 60])
+def test_a_notice_in_a_language_with_wide_characters_is_whole(width: int) -> None:
+    said = "エラー: とても悪いことe\u0301"
+    failure = PluginCrashed("fake", said, Autopsy(stage=Stage.EXECUTE, hint=""))
+    rows = notice.rows(failure, width, 20)
+    text = "".join("".join(cell.symbol for cell in row if cell).strip() for row in rows)
+    assert said.replace(" ", "") in text.replace(" ", "")
+    assert all(len(row) == width for row in rows)
