@@ -236,3 +236,11 @@ def test_our_options_come_before_the_namespace(root: Path, run: Run, tmp_path: P
     assert run("cli", "--root", str(empty), "tell").status == 2
     assert run("cli", "--root", str(empty), "--root", str(root), "tell").status == 0
     assert run("cli", "--nonsense", "tell").status == 2
+
+
+def test_with_an_error_of_the_plugins_is_shown_what_it_wrote_to_standard_error(root: Path, run: Run) -> None:
+    ran = run("cli", "tell", "error")
+    assert ran.status == 1
+    assert "why it" in ran.stderr
+    assert "\x1b" not in ran.stderr
+    assert "why it" not in run("cli", "tell", "exit", "3").stderr

@@ -72,6 +72,14 @@ def test_a_failure_is_json_where_json_is_asked_for(root: Path, run: Run) -> None
     assert run("screen", "viewer", "--json", "--key", "x").json["failure"]["code"] == "crashed"
 
 
+def test_with_an_error_of_the_plugins_is_shown_what_it_wrote_to_standard_error(root: Path, run: Run) -> None:
+    ran = run("screen", "viewer", "--once", "--key", "e")
+    assert ran.status == 1
+    assert "why it" in ran.stderr
+    ran = run("screen", "viewer", "--json", "--key", "e")
+    assert (ran.status, ran.stderr) == (1, "")
+
+
 @pytest.mark.parametrize(
     "words",
     [

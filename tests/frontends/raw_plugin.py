@@ -98,6 +98,9 @@ while (message := receive()) is not None:
     result = serve(message["method"], message.get("params"))
     if message["method"] == "plugin/init" and os.path.exists("publishes"):
         send({"method": "host/snapshot/publish", "params": {"topic": "news.today", "payload": ""}})
+    if result is None:
+        sys.stderr.write("why it\x1b[31m did not\n")
+        sys.stderr.flush()
     if "id" in message:
         error = {"code": -32000, "message": "as \x1b[31masked"}
         send({"id": message["id"], **({"error": error} if result is None else {"result": result})})

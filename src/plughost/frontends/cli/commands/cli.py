@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import fleet_options, options, raw_output
+from ..complaints import Complaints
 from ..terminal import EXIT_BINDING, EXIT_OK, EXIT_REMOTE_ERROR, EXIT_USAGE, Terminal, one_line
 
 if TYPE_CHECKING:
@@ -81,10 +82,12 @@ def command(
         elif words[0] not in routes.namespaces:
             status = _unknown(terminal, found, routes, words[0])
         else:
-            with Host(on_event=_show(terminal) if log_level else None) as host:
+            complaints = Complaints()
+            with Host(on_event=_show(terminal, complaints, log_level)) as host:
                 fleet = host.fleet(*where.paths, **said)
                 _check(fleet.rejected, routes.namespaces[words[0]])
-                status = _run(terminal, fleet, words, timeout)
+                status = _run(terminal, fleet, words, timeout, complaints)
+            complaints.tell(terminal)
     except PlughostError as error:  # here, because a --json among ARGS is the plugin's
         status = report(terminal, error)
     except KeyboardInterrupt:
@@ -99,7 +102,9 @@ def _check(rejected: Sequence[Rejection], owner: str) -> None:
             raise each.error
 
 
-def _run(terminal: Terminal, fleet: Any, words: Sequence[str], timeout: float | None) -> int:
+def _run(
+    terminal: Terminal, fleet: Any, words: Sequence[str], timeout: float | None, complaints: Complaints
+) -> int:
     """Run *words* and tell what came of it at once: other plugins may take their time to end."""
     from ....errors import PlughostError, RemoteError
     from ..main import report
@@ -107,6 +112,7 @@ def _run(terminal: Terminal, fleet: Any, words: Sequence[str], timeout: float | 
     try:
         return _written(terminal, words[0], fleet.cli(words[0], words[1:], timeout=timeout))
     except RemoteError as error:
+        complaints.note(error)
         terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
         if not terminal.as_json:
             terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
@@ -115,11 +121,12 @@ def _run(terminal: Terminal, fleet: Any, words: Sequence[str], timeout: float | 
         return report(terminal, error)
 
 
-def _show(terminal: Terminal) -> Callable[[Event], None]:
+def _show(terminal: Terminal, complaints: Complaints, log_level: str | None) -> Callable[[Event], None]:
     from ....host.events import Logged
 
     def show(event: Event) -> None:
-        if isinstance(event.what, Logged):
+        complaints.hear(event)
+        if log_level and isinstance(event.what, Logged):
             terminal.note(one_line(f"[{event.plugin or 'plugin'}] {event.what.level}: {event.what.message}"))
 
     return show

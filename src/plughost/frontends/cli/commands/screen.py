@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import fleet_options, options, raw_output
+from ..complaints import Complaints
 from ..terminal import EXIT_INTERNAL, EXIT_OK, EXIT_REMOTE_ERROR, Terminal
 
 if TYPE_CHECKING:
@@ -154,8 +155,8 @@ def _show_once(
     from ...tui import once, room
 
     picture = _picture() if form == "svg" else None
-    terminal = Terminal(as_json=form == "json")
-    with Host() as host:
+    terminal, complaints, status = Terminal(as_json=form == "json"), Complaints(), EXIT_OK
+    with Host(on_event=complaints.hear) as host:
         fleet = host.fleet(*where.paths, **said)
         (plugin, screen), *_ = _choose(fleet, [word], screens, where.rejected)
         others = list(fleet.plugins.values())
@@ -170,18 +171,21 @@ def _show_once(
                 at_once=room.keys_at_once(plugin.binding.limits.key_lane),
             )
         except RemoteError as error:
+            complaints.note(error)
             terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
-            terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
-            terminal.exit(EXIT_REMOTE_ERROR)
-        # At once: other plugins may take their time to end.
-        terminal.data(
-            {"ok": True, "plugin": plugin.name, "screen": screen, **painting.to_json(result.buffer, *size)}
-        )
-        if picture is not None:
-            raw_output.write(sys.stdout, picture(painting.rows(result.buffer, *size), plugin.name).encode())
-        elif form == "text":
-            raw_output.write(sys.stdout, f"{painting.text(result.buffer, *size)}\n".encode())
-    terminal.exit(EXIT_OK)
+            if not terminal.as_json:
+                terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
+            status = EXIT_REMOTE_ERROR
+        else:  # at once: other plugins may take their time to end
+            frame = {"plugin": plugin.name, "screen": screen, **painting.to_json(result.buffer, *size)}
+            terminal.data({"ok": True, **frame})
+            if picture is not None:
+                drawn = picture(painting.rows(result.buffer, *size), plugin.name)
+                raw_output.write(sys.stdout, drawn.encode())
+            elif form == "text":
+                raw_output.write(sys.stdout, f"{painting.text(result.buffer, *size)}\n".encode())
+    complaints.tell(terminal)
+    terminal.exit(status)
 
 
 def _picture() -> Any:

@@ -1,0 +1,40 @@
+"""What plugins wrote to standard error, kept for when one of them answers with an error: its traceback is there."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from .terminal import one_line
+
+if TYPE_CHECKING:
+    from ...errors import RemoteError
+    from ...host.events import Event
+    from .terminal import Terminal
+
+MOST_LINES = 30  # the end of a traceback, which says most
+MOST_CHARACTERS = 500  # of a line that is shown
+
+
+class Complaints:
+    """Hears the events of a host."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, deque[str]] = {}
+        self._failed: str | None = None
+
+    def hear(self, event: Event) -> None:
+        from ...process.news import StderrLine
+
+        if isinstance(event.what, StderrLine):
+            self._lines.setdefault(event.plugin, deque(maxlen=MOST_LINES)).append(event.what.text)
+
+    def note(self, error: RemoteError) -> None:
+        """Remember whose lines are wanted."""
+        self._failed = error.plugin
+
+    def tell(self, terminal: Terminal) -> None:
+        """Show what the plugin that answered with an error wrote; all of that is here when it has ended."""
+        if self._failed is not None and not terminal.as_json:
+            for line in self._lines.get(self._failed, ()):
+                terminal.note(one_line(f"  stderr     {line[:MOST_CHARACTERS]}"))
