@@ -396,6 +396,17 @@ def test_a_render_that_takes_too_long_is_shown_as_wedged_until_the_next_answer(b
     assert len(both.named("recovered")) == 1
 
 
+def test_who_waited_for_an_answer_is_told_that_something_came_and_was_no_message(both: Lab) -> None:
+    both.plugin("puppet", "render-hangs", render_s=0.05)
+    fleet = both.fleet()
+    both.call("write", written(framed(b'{"id": 3, "result": {}')))
+    with pytest.raises(PluginFailure) as caught:
+        both.run(fleet["puppet"].render, 8, 2)
+    assert caught.value.code is FailureCode.TIMEOUT
+    assert "not_a_message 1" in caught.value.hint
+    assert "plughost check" in caught.value.hint
+
+
 def test_one_that_leaves_three_screens_unanswered_in_a_row_has_failed(both: Lab) -> None:
     both.plugin("puppet", "render-hangs", render_s=0.03, **QUICK, backoff_s=[0.001])
     fleet = both.fleet()

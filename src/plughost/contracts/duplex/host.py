@@ -18,7 +18,7 @@ from ...failures import FailureCode, PluginFailure, Stage
 from ...manifest.binding import Binding
 from ...manifest.duplex_binding import DuplexBinding
 from ...messages import jsonrpc, strict_json
-from ...messages.jsonrpc import ErrorResponse
+from ...messages.jsonrpc import ErrorResponse, Reason
 from .. import outcome
 from ..base import Evidence, Fault
 from .keys import KeyEvent, checked
@@ -233,6 +233,8 @@ def failure(
     binding: Binding, session: DuplexSession, fault: Fault, evidence: Evidence, *, sent: bool
 ) -> PluginFailure:
     """Return the exception for *fault*, with everything that is known; *sent*: the plugin may have seen the call."""
+    if fault.code is FailureCode.TIMEOUT and fault.hint is None:
+        fault = replace(fault, hint=_unheard(binding, session))
     return outcome.failure(
         binding,
         fault,
@@ -240,6 +242,30 @@ def failure(
         plugin=session.introduction.name if session.introduction is not None else "",
         delivered=sent,
         timings_ms=timings(session),
+    )
+
+
+# Reasons for which what was meant for an answer may have been dropped.
+_NO_ANSWER = (
+    Reason.NOT_A_MESSAGE,
+    Reason.WRONG_VERSION,
+    Reason.WRONG_ID,
+    Reason.WRONG_METHOD,
+    Reason.WRONG_ERROR,
+    Reason.UNKNOWN_ID,
+)
+
+
+def _unheard(binding: Binding, session: DuplexSession) -> str | None:
+    """Return advice for who waits for an answer that may have come, and was none."""
+    dropped = [
+        f"{reason.value} {session.ignored[reason]}" for reason in _NO_ANSWER if session.ignored[reason]
+    ]
+    if not dropped:
+        return None
+    return (
+        f"It did write what is no message, or answers nothing that was asked, and was dropped: {', '.join(dropped)}. "
+        f"Perhaps that was the answer: `plughost check {binding.reference or 'PLUGIN'}` says what is wrong with it."
     )
 
 
