@@ -56,6 +56,13 @@ def test_a_plugin_that_frames_with_content_length_is_told_so(head):
     assert "Content-Length" in advice
 
 
+def test_nobody_is_told_to_write_lines_where_the_contract_wants_content_length():
+    framed = replace(
+        NOTHING, code=FailureCode.MALFORMED_RESPONSE, last_in="Content-Length: 5", contract="duplex"
+    )
+    assert "plain lines" not in advise(framed)
+
+
 def test_a_plugin_that_prints_to_stdout_is_shown_what_it_printed():
     advice = advise(
         replace(NOTHING, code=FailureCode.MALFORMED_RESPONSE, last_in="Loading model" + "." * 500)
@@ -119,6 +126,7 @@ def test_a_kill_from_outside_points_to_the_kernel_and_one_of_ours_does_not():
 def test_a_plugin_that_wrote_nothing_before_the_handshake_timed_out_may_not_flush():
     silent = replace(NOTHING, code=FailureCode.TIMEOUT, stage=Stage.HANDSHAKE)
     assert "flush" in advise(silent)
+    assert "line" not in advise(replace(silent, contract="duplex"))
     assert advise(silent) != usual(FailureCode.TIMEOUT)
     assert advise(replace(silent, stage=Stage.EXECUTE)) == usual(FailureCode.TIMEOUT)
     assert advise(replace(silent, last_in="{}")) == usual(FailureCode.TIMEOUT)

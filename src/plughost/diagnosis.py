@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from .autopsy import CALLERS_LIMIT, ExitStatus, WireFrame
 from .failures import EXPLANATIONS, FailureCode, Stage
 
+FRAMED = (
+    "duplex",
+    "hook",
+)  # contracts whose messages are frames of so many bytes; those of the others are lines
+
 
 @dataclass(frozen=True, slots=True)
 class Findings:
@@ -41,8 +46,8 @@ def _missing_module(found: Findings) -> str | None:
 
 
 def _speaks_content_length(found: Findings) -> str | None:
-    if not found.last_in.lower().startswith("content-length:"):
-        return None
+    if found.contract == "duplex" or not found.last_in.lower().startswith("content-length:"):
+        return None  # that one wants it
     return (
         "It frames its messages with Content-Length, as language servers do; this contract wants plain lines."
     )
@@ -80,6 +85,11 @@ def _out_of_cpu_time(found: Findings) -> str | None:
 def _buffers_its_reply(found: Findings) -> str | None:
     if found.code is not FailureCode.TIMEOUT or found.stage is not Stage.HANDSHAKE or found.last_in:
         return None
+    if found.contract in FRAMED:
+        return (
+            "It wrote nothing at all. Does it flush stdout after each frame, and read no more than the length that "
+            "a frame's header says? `plughost doctor` tries it out."
+        )
     return (
         "It wrote nothing at all. Does it flush stdout after each line, and read its input line by line? "
         "`plughost doctor` tries it out."

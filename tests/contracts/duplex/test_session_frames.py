@@ -102,8 +102,23 @@ def test_the_end_of_the_output_is_a_crash_at_every_position_of_a_frame(talk):
 def test_text_on_stdout_is_shown_and_explained(talk):
     talked = talk().run().hear(b"Hello world\n")
     assert FramePassed("in", b"Hello world\n") in talked.events
-    assert talked.session.fault.hint
-    assert talk().run().hear(b"Content-Length: x\r\n\r\n").session.fault.hint is None
+    assert "stderr" in talked.session.fault.hint
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"Content-Length: 65\n\n{}", b"Content-Type: x\r\nContent-Length: 2\r\n\r\n{}", b'{"jsonrpc":"2.0"}\n'],
+    ids=["line feeds", "another header", "lines"],
+)
+def test_a_header_that_is_none_is_explained_and_breaks_no_limit(talk, data):
+    fault = talk().run().hear(data).session.fault
+    assert "CRLF" in fault.hint
+    assert fault.limit is None
+
+
+def test_a_frame_that_is_too_large_has_its_limit_and_the_usual_advice(talk):
+    fault = talk().run().hear(b"Content-Length: 16777217\r\n\r\n").session.fault
+    assert (fault.limit, fault.hint) == ("limits.frame_bytes", None)
 
 
 def test_a_frame_that_is_handed_out_is_shown_without_its_header(talk):

@@ -34,8 +34,16 @@ def moment(state: State, *, asked: bool) -> str:
             return "before it had answered" if asked else "while nothing was asked of it"
 
 
-def stray(head: bytes) -> str | None:
-    """Say what to do about text on stdout that is no frame, or None."""
-    if head.lstrip()[:14].lower() == b"content-length":
-        return None
+def unframed(head: bytes, *, is_too_large: bool) -> str | None:
+    """Say what to do about output that begins with *head* and is no frame, or a frame that is too large; or None."""
+    if b"content-length" in head.lower():
+        return None if is_too_large else _FRAME
+    if head.lstrip()[:1] in (b"{", b"["):
+        return f"It writes messages without a header before each. {_FRAME}"
     return "It printed to stdout, which carries frames only. Print to stderr instead."
+
+
+_FRAME = (
+    "A frame is `Content-Length: ` and the length of its body in bytes, not characters; CRLF, CRLF; and then the body, "
+    "with nothing after it."
+)

@@ -362,12 +362,9 @@ class DuplexSession(Conversation[State, Said]):
                 return
             except FrameError as error:
                 self._events.append(FramePassed("in", self._head))
-                self._fail(
-                    FailureCode.MALFORMED_RESPONSE,
-                    str(error),
-                    "limits.frame_bytes",
-                    hint=progress.stray(self._head),
-                )
+                limit = "limits.frame_bytes" if isinstance(error, FrameTooLarge) else None
+                hint = progress.unframed(self._head, is_too_large=limit is not None)
+                self._fail(FailureCode.MALFORMED_RESPONSE, str(error), limit, hint=hint)
                 return
             if body is None:
                 return
