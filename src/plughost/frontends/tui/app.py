@@ -14,8 +14,7 @@ from textual.widgets import Static
 
 from ...host.events import Event, Published
 from ...supervision.states import State
-from ..cli.terminal import one_line
-from . import status_line
+from . import status_line, tabs
 from .canvas import Canvas
 from .keys import translate
 from .view import View
@@ -130,11 +129,6 @@ class ScreenApp(App[None], inherit_bindings=False):
         self.view.repaint = lambda _rows: None
         self.current = index
         self.view.repaint = self._repaint
-        tabs = Text(no_wrap=True, overflow="ellipsis")
-        for number, view in enumerate(self.views):
-            look = "reverse" if number == index else ""
-            tabs.append(f" {number + 1} {one_line(view.plugin.name)} ", look)
-        self._tabs.update(tabs)
         self._canvas.draw(self.view.painting)
         self._resize(*self._canvas.size)
         self.tell()
@@ -144,6 +138,8 @@ class ScreenApp(App[None], inherit_bindings=False):
         self.tell()
 
     def _resize(self, width: int, height: int) -> None:
+        names = tabs.names([(view.plugin.name, view.screen_id) for view in self.views])
+        self._tabs.update(tabs.line(names, self.current, width))
         self.view.show(width, height)
 
     def _press(self, name: str, character: str | None) -> None:
