@@ -70,6 +70,9 @@ def command(argv):
         os._exit(9)
     if first == "hang":
         hang()
+    if first == "log":
+        said = {"level": "info", "message": "it was\x1b[31m told", "fields": {"size": 5, "name": "é"}}
+        send({"method": "host/log", "params": said})
     code = int(argv[1]) if first == "exit" else 0
     out = b"\xff\x00\x1b[31mred\r\n" if first == "bytes" else json.dumps(argv).encode() + b"\n"
     out = b"y\n" * int(argv[1]) if first == "much" else out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -127,7 +128,9 @@ def _show(terminal: Terminal, complaints: Complaints, log_level: str | None) -> 
     def show(event: Event) -> None:
         complaints.hear(event)
         if log_level and isinstance(event.what, Logged):
-            terminal.note(one_line(f"[{event.plugin or 'plugin'}] {event.what.level}: {event.what.message}"))
+            fields = f"  {json.dumps(event.what.context, ensure_ascii=False)}" if event.what.context else ""
+            said = f"[{event.plugin or 'plugin'}] {event.what.level}: {event.what.message}{fields}"
+            terminal.note(one_line(said))
 
     return show
 
