@@ -130,7 +130,10 @@ def _with_a_host(bound: DuplexBinding) -> Iterator[Finding]:
         plugin = host.fleet(bound)[bound.name]
         try:
             found = plugin.start()
-            yield Finding(True, f"init is answered: {found.name} {found.version}, abi {found.abi_version}")
+            abi = (
+                "" if found.abi_version is None else f", abi {found.abi_version}"
+            )  # only one dialect says it
+            yield Finding(True, f"init is answered: {found.name} {found.version}{abi}")
             if bound.manifest.provides.screens:
                 plugin.render(WIDTH, HEIGHT)
                 yield Finding(True, f"it draws a screen of {WIDTH}x{HEIGHT}")
