@@ -80,12 +80,21 @@ def test_with_an_error_of_the_plugins_is_shown_what_it_wrote_to_standard_error(r
     assert (ran.status, ran.stderr) == (1, "")
 
 
+def test_what_plugins_log_is_shown_where_a_level_is_given(root: Path, run: Run) -> None:
+    words = ("screen", "viewer", "--once", "--key", "l")
+    ran = run(*words, "--log-level", "info")
+    assert '[viewer] INFO: it was\\x1b[31m told  {"size": 5, "name": "é"}' in ran.stderr
+    assert ran.stdout == run(*words).stdout
+    assert run(*words, "--log-level", "warn").stderr == run(*words).stderr == ""
+
+
 @pytest.mark.parametrize(
     "words",
     [
         [],
         ["viewer"],
         ["viewer", "--key", "a"],
+        ["viewer", "--log-level", "info"],
         ["veiwer", "--once"],
         ["viewer", "other", "--once"],
         ["viewer", "--once", "--screen", "none"],

@@ -1,8 +1,8 @@
 """A `duplex` plugin that speaks raw bytes and does as it is told, by keys, by its arguments, and by files beside it.
 
-Keys: `x` exits, `h` hangs, `e` answers renders with an error, `b` asks to be asked again; others are shown. Files in
-its directory: `broken` exits at once, `deaf` does not show Esc, `publishes` publishes something when it starts,
-`stays` does nothing more once it has started.
+Keys: `x` exits, `h` hangs, `l` logs, `e` answers renders with an error, `b` asks to be asked again; others are shown.
+Files in its directory: `broken` exits at once, `deaf` does not show Esc, `publishes` publishes something when it
+starts, `stays` does nothing more once it has started.
 """
 
 import json
@@ -37,6 +37,11 @@ def hang():
     threading.Event().wait()
 
 
+def log():
+    said = {"level": "info", "message": "it was\x1b[31m told", "fields": {"size": 5, "name": "é"}}
+    send({"method": "host/log", "params": said})
+
+
 def render(params):
     width, height = params["viewport"]["width"], params["viewport"]["height"]
     lines = [f"{os.path.basename(os.getcwd())} {width}x{height}", " ".join(shown["keys"]), shown["event"]]
@@ -58,6 +63,8 @@ def press(key):
         os._exit(3)
     if name == "h":
         hang()
+    if name == "l":
+        log()
     shown["error"] = shown["error"] or name == "e"
     shown["again"] = 3 if name == "b" else shown["again"]
     if not (name == "esc" and os.path.exists("deaf")):
@@ -71,8 +78,7 @@ def command(argv):
     if first == "hang":
         hang()
     if first == "log":
-        said = {"level": "info", "message": "it was\x1b[31m told", "fields": {"size": 5, "name": "é"}}
-        send({"method": "host/log", "params": said})
+        log()
     code = int(argv[1]) if first == "exit" else 0
     out = b"\xff\x00\x1b[31mred\r\n" if first == "bytes" else json.dumps(argv).encode() + b"\n"
     out = b"y\n" * int(argv[1]) if first == "much" else out

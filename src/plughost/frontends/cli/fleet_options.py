@@ -44,7 +44,7 @@ logs = click.option(
 log_level = click.option(
     "--log-level",
     type=click.Choice(LOG_LEVELS),
-    help="The least of what plugins log that is kept; info otherwise.",
+    help="Show what plugins log on standard error, from this level on.",
 )
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from ..terminal import EXIT_BINDING, EXIT_OK, EXIT_REMOTE_ERROR, EXIT_USAGE, Ter
 
 if TYPE_CHECKING:
     from ....host.duplex.options import FleetPlan
-    from ....host.events import Event
     from ....manifest.duplex_registry import Rejection
     from ....manifest.duplex_routes import Routes
 
@@ -56,7 +54,7 @@ def command(
     """Run NAMESPACE with ARGS, in the plugin that provides it; alone, show the namespaces that there are.
 
     Options of plughost's come before NAMESPACE. What comes after it is the plugin's, unchanged, `--help` and `--`
-    too. What the plugin writes is written unchanged. With --log-level, what plugins log is shown on standard error.
+    too. What the plugin writes is written unchanged.
 
     Exit status: the plugin's. One below 0, as of a program that a signal killed, becomes 128 and its amount; one that
     no process can have becomes 255. Otherwise 1 for an error of the plugin's, 10 to 18 if it failed
@@ -83,8 +81,8 @@ def command(
         elif words[0] not in routes.namespaces:
             status = _unknown(terminal, found, routes, words[0])
         else:
-            complaints = Complaints()
-            with Host(on_event=_show(terminal, complaints, log_level)) as host:
+            complaints = Complaints(logs_to=terminal if log_level else None)
+            with Host(on_event=complaints.hear) as host:
                 fleet = host.fleet(*where.paths, **said)
                 _check(fleet.rejected, routes.namespaces[words[0]])
                 status = _run(terminal, fleet, words, timeout, complaints)
@@ -120,19 +118,6 @@ def _run(
         return EXIT_REMOTE_ERROR
     except PlughostError as error:
         return report(terminal, error)
-
-
-def _show(terminal: Terminal, complaints: Complaints, log_level: str | None) -> Callable[[Event], None]:
-    from ....host.events import Logged
-
-    def show(event: Event) -> None:
-        complaints.hear(event)
-        if log_level and isinstance(event.what, Logged):
-            fields = f"  {json.dumps(event.what.context, ensure_ascii=False)}" if event.what.context else ""
-            said = f"[{event.plugin or 'plugin'}] {event.what.level}: {event.what.message}{fields}"
-            terminal.note(one_line(said))
-
-    return show
 
 
 def _written(terminal: Terminal, namespace: str, result: Any) -> int:

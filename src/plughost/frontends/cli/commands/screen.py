@@ -102,10 +102,12 @@ def command(
             raise click.UsageError("--once shows one PLUGIN.")
         frame = _size(USUAL_SIZE if size is None else size)
         settle = USUAL_SETTLE_S if settle is None else settle
-        _show_once(plugins[0], where, said, screens, frame, _keys(keys), settle, form or "text")
+        _show_once(
+            plugins[0], where, said, screens, frame, _keys(keys), settle, form or "text", logs=bool(log_level)
+        )
     else:
-        if keys or (form, size, settle) != (None, None, None):
-            raise click.UsageError("--key, --format, --size and --settle go with --once.")
+        if keys or (form, size, settle, log_level) != (None, None, None, None):
+            raise click.UsageError("--key, --format, --size, --settle and --log-level go with --once.")
         _show_live(plugins, where, said, screens)
 
 
@@ -147,6 +149,8 @@ def _show_once(
     keys: Sequence[KeyEvent],
     settle_s: float,
     form: str,
+    *,
+    logs: bool,
 ) -> None:
     from ....blocking import Host
     from ....errors import RemoteError
@@ -155,7 +159,8 @@ def _show_once(
     from ...tui import once, room
 
     picture = _picture() if form == "svg" else None
-    terminal, complaints, status = Terminal(as_json=form == "json"), Complaints(), EXIT_OK
+    terminal, status = Terminal(as_json=form == "json"), EXIT_OK
+    complaints = Complaints(logs_to=terminal if logs else None)
     with Host(on_event=complaints.hear) as host:
         fleet = host.fleet(*where.paths, **said)
         (plugin, screen), *_ = _choose(fleet, [word], screens, where.rejected)
