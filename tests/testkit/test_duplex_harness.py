@@ -624,6 +624,16 @@ def test_a_plugin_that_hangs_fails_the_test_and_says_where(
         run()
 
 
+def test_a_command_that_hangs_keeps_nothing_that_the_test_prints(
+    plugin: duplex.Plugin, gate: threading.Event, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin.cli("hang")(lambda argv: gate.wait(200))
+    with pytest.raises(AssertionError, match="timeout"), DuplexHarness(plugin, timeout_s=SHORT_S) as harness:
+        harness.cli("hang")
+    sys.stdout.write("here\n")
+    assert capsys.readouterr().out == "here\n"
+
+
 def test_a_plugin_that_hangs_and_reads_nothing_fails_the_test(
     plugin: duplex.Plugin, gate: threading.Event
 ) -> None:

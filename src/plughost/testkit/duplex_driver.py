@@ -5,6 +5,7 @@ Raises AssertionError, with all that is known of the plugin, where it hangs, end
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -72,10 +73,12 @@ class Driver:
 
     def ask(self, method: str, params: Any) -> Raw:
         """Return what the plugin answers. Raises RemoteError if that is an error."""
+        before = sys.stdout, sys.stderr
         call_id = self._session.call(method, params, self._timeout_s, now=time.monotonic())
         self._wire.run_until(lambda: call_id in self._answers)
         outcome = self._answers.pop(call_id).outcome
         if isinstance(outcome, Fault):
+            sys.stdout, sys.stderr = before  # a command that hangs still collects what is printed
             self._give_up(method, outcome)
         if isinstance(outcome, ErrorResponse):
             raise contract.remote_error(self.name, outcome)
