@@ -35,6 +35,7 @@ PAGES = sorted(
 
 _LEXER = FencedCodeBlockLexer(language="[a-z]+")
 _DIRECTIVE = re.compile(r"^<!-- (not run|file|prints|shape)(?:: (.+))? -->\n\Z", re.M)
+AT_TIMES_NULL = ("peak_memory_mb",)  # keys: a worker may be gone before anybody has looked
 _SOME_PLUGIN = '[plugin]\nname = "some"\ncontract = "execute"\ncommand = ["python", "some.py"]\n'
 
 
@@ -134,6 +135,8 @@ def shape_difference(shown: Any, real: Any, at: str) -> str:
         if bool(shown) != bool(real):
             return f"{at}: one list is empty, the other is not"
         return shape_difference(shown[0], real[0], f"{at}[0]") if shown else ""
+    if real is None and at.endswith(AT_TIMES_NULL):
+        return ""
     if shown is not None and type(shown) is not type(real):
         return f"{at}: the page shows a {type(shown).__name__}, the command prints {real!r}"
     return ""
