@@ -211,8 +211,7 @@ class Crowd:
 
     def _go_on(self, link: Link) -> None:
         self._to_go_on.discard(link)
-        if not link.finished:
-            link.pump()
+        link.pump()  # also one that has ended: its last words may not have been heard to their end
 
     def wake_at(self, at: float) -> None:
         if at < self._fleet_due:

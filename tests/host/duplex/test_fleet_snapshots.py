@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import os
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 
 from plughost.contracts.duplex.lanes import Lane
+from plughost.failures import PluginCrashed
 from plughost.supervision.states import State
 from tests.host.duplex.fleet_lab import AT_ONCE, EVERY, Lab, b64, frame, written
 from tests.sdk.tripwire import Tripwire
@@ -339,3 +342,33 @@ def test_what_was_said_behind_a_publish_is_heard_although_its_hearer_wants_to_ex
         both.call("write", written(data))  # heard in one piece
     both.until(lambda: len(heard) == 2 and both.status().pending == 0)
     assert heard == [b"one", b"two"]
+
+
+def test_the_end_of_a_plugin_is_noticed_although_hearers_of_its_last_words_want_to_exit(
+    both: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.excepthook", lambda *_: None)  # if it is heard while nobody calls
+    both.plugin(caps=BUS, **AT_ONCE)
+    fleet = both.fleet()
+    pid = both.pid()
+    heard: list[bytes] = []
+
+    def hear(snapshot: Any) -> None:
+        with suppress(ChildProcessError):  # it has been reaped
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        heard.append(snapshot.payload)
+        raise SystemExit(3)
+
+    both.run(fleet.subscribe, "t", hear)
+    said = [{"topic": "t", "payload": b64(b"%d" % number)} for number in range(10)]
+    data = b"".join(frame(method="host/snapshot/publish", params=each) for each in said)
+    is_over = False
+    call = partial(both.call, "write-then-exit", written(data))
+    while not is_over:
+        with suppress(SystemExit, PluginCrashed):
+            call()
+        call = partial(both.until, lambda: both.status().pending == 0)
+        is_over = len(heard) == len(said)
+    both.until(lambda: both.status().pending == 0)
+    assert heard == [b"%d" % number for number in range(10)]
+    assert both.pid() != pid

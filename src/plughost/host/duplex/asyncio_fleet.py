@@ -99,9 +99,7 @@ class _LoopGround:
         links, self._to_go_on = self._to_go_on, set()
         try:
             while links:
-                link = links.pop()
-                if not link.finished:
-                    link.pump()
+                links.pop().pump()  # also one that has ended: its last words may not have been heard to their end
         finally:
             for link in links:  # as above
                 self.go_on_soon(link)
