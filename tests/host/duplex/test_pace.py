@@ -84,3 +84,16 @@ def test_one_that_knows_everything_takes_nothing_from_the_others() -> None:
     other.go_on(100.0 + LONG_S * 2)
     assert other.begin(200.0, 0) == 200.0 + TURN_S
     assert not turns.awaited
+
+
+def test_one_that_gives_way_or_goes_on_twice_has_once() -> None:
+    turns = Turns()
+    pace = Pace(turns)
+    for _ in range(2):
+        pace.begin(100.0, 0)
+        pace.give_way(100.0)
+    assert turns.awaited == 1
+    for _ in range(2):
+        pace.go_on(100.0 + LONG_S * 2)
+    assert turns.awaited == 0
+    assert pace.begin(200.0, 0) == pytest.approx(200.0 + SHARE * LONG_S * 2)

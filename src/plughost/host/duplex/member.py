@@ -236,13 +236,14 @@ class Member:
 
     def next_deadline(self) -> float | None:
         look = self.look_at if self._calls or (self.waiting and self.link is not None) else None
-        times = [self.lifecycle.next_deadline(), look, *(ticket.given_up_at for ticket in self.waiting)]
+        times = [self.lifecycle.next_deadline(), look]
+        times += [ticket.given_up_at for ticket in tuple(self.waiting)]
         times += [ticket.until for ticket, _, _ in self._doomed]
         return min((at for at in times if at is not None), default=None)
 
     def _give_up_waiting(self, now: float) -> None:
         """Tell those whose time is up, whatever becomes of the plugin."""
-        late = [each for each in self.waiting if (at := each.given_up_at) is not None and at <= now]
+        late = [each for each in tuple(self.waiting) if (at := each.given_up_at) is not None and at <= now]
         for ticket in late:
             del self.waiting[ticket]
             refusal = refusals.not_started(self.process, ticket.ask, self.lifecycle.state)
@@ -318,7 +319,7 @@ class Member:
         """The plugin has answered init: what waited for that is for it now."""
         now = self._engine.clock()
         self.lifecycle.init_done(now)
-        for ticket in self.waiting:
+        for ticket in tuple(self.waiting):
             ticket.wait_behind(now)
         link.shortcut, link.utter = self.shortcut.hear, self.shortcut.write_calls
         self._obey(())

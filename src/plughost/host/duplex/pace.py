@@ -5,6 +5,8 @@ published for it. Where a turn of the others takes long, as in an application th
 is for those who are told from then on: else they would be told next to nothing. They share it, and what they take from
 each other does not count: else each would have longer turns because the others have, and the application none. Nor
 does the time count in which the plugin did not read, or had nothing to read.
+
+A signal's handler that publishes may come before any of this, and do the same: who gives way or goes on twice has once.
 """
 
 from __future__ import annotations
@@ -53,11 +55,14 @@ class Pace:
     def give_way(self, now: float) -> None:
         """Note that its turn is over, and that the others have theirs from *now* on."""
         self.end(now)
+        if not self.gave_way_at:
+            self._turns.awaited += 1
         self.gave_way_at, self._taken_s = now, self._turns.taken_s
-        self._turns.awaited += 1
 
     def go_on(self, now: float) -> None:
         """Note that the others have had their turn."""
+        if not self.gave_way_at:
+            return
         taken_s = self._turns.taken_s - self._taken_s
         self._others_s, self.gave_way_at = now - self.gave_way_at - taken_s, 0.0
         self._turns.awaited -= 1
