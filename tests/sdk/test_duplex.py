@@ -2,6 +2,7 @@
 
 import base64
 import gc
+import io
 import os
 import sys
 
@@ -230,6 +231,38 @@ def test_a_command_may_write_bytes_as_a_program_does():
         sys.stderr.buffer.write(b"\x00")
 
     assert command(usage) == (b"\xc3\xa9\xff\r\ntwo\n", b"\x00", 0)
+
+
+def closed():
+    sys.stdout.write("said")
+    sys.stdout.close()
+
+
+def wrapped():
+    sys.stdout = io.TextIOWrapper(sys.stdout.buffer, "utf-8")
+    sys.stdout.write("said")
+
+
+def wrapped_for_good():
+    wrapped()
+    return sys.stdout
+
+
+@pytest.mark.parametrize("use", [closed, wrapped, wrapped_for_good])
+def test_a_command_may_close_its_output_or_put_a_wrapper_of_its_own_around_it(use):
+    left = []
+    assert command(lambda argv: left.append(use())) == (b"said", b"", 0)
+
+
+def test_what_a_command_raises_is_answered_although_it_has_closed_its_output():
+    plugin = make()
+
+    @plugin.cli("usage")
+    def usage(argv):
+        sys.stdout.close()
+        raise duplex.PluginError(7, "no")
+
+    assert only(plugin, cli())["error"] == {"code": 7, "message": "no"}
 
 
 @pytest.mark.parametrize("say", [str, lambda name: sys.stdout.write(name) * 0], ids=["returned", "printed"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import sys
 
 from . import duplex_fields as fields
@@ -55,18 +56,18 @@ class CliResult:
 
 def run(command: Callable[[list[str]], Any], argv: list[str]) -> CliResult:
     """Run *command*. What it prints is its output, and `sys.exit`, as argparse does it, is its end."""
-    import io
-
-    printed, complained = io.BytesIO(), io.BytesIO()
+    printed, complained = _Kept(), _Kept()
     before = sys.stdout, sys.stderr
     # Not StringIO: a command may write bytes, to `sys.stdout.buffer`. What is printed keeps its place between them.
-    wrappers = [
+    sys.stdout, sys.stderr = (
         io.TextIOWrapper(each, "utf-8", AS_FOUND, newline="", write_through=True)
         for each in (printed, complained)
-    ]  # kept until the end: one that is forgotten closes what it wraps
-    sys.stdout, sys.stderr = wrappers
+    )
     try:
-        result = CliResult.of(command(argv))
+        try:
+            result = CliResult.of(command(argv))
+        finally:
+            _flush()
     except SystemExit as ended:
         result = _ended(ended.code)
     except BaseException:
@@ -83,6 +84,22 @@ def run(command: Callable[[list[str]], Any], argv: list[str]) -> CliResult:
         complained.getvalue() + result.stderr,
         result.exit_code,
     )
+
+
+class _Kept(io.BytesIO):
+    """What was written. A wrapper that is closed, or forgotten, closes what it wraps: here that means nothing."""
+
+    def close(self) -> None:
+        pass
+
+
+def _flush() -> None:
+    """Have everything written, as at the end of a program: a command may have put a wrapper of its own there."""
+    for each in (sys.stdout, sys.stderr):
+        try:
+            each.flush()
+        except (AttributeError, OSError, ValueError):  # it is no file at all, is full, or is closed
+            pass
 
 
 def not_handled(namespace: str) -> CliResult:
