@@ -11,7 +11,7 @@ from plughost.contracts.duplex.keys import KeyEvent
 from plughost.contracts.duplex.messages import RenderResult
 from plughost.contracts.duplex.screen import Cell, Coord, WireBuffer
 from plughost.errors import PlughostError
-from plughost.failures import PluginCrashed
+from plughost.failures import PluginCrashed, PluginTimeout
 from plughost.host.duplex.status import Status
 from plughost.supervision.states import State
 
@@ -32,6 +32,7 @@ RUNNING = Status(
     last_failure=None,
 )
 CRASH = PluginCrashed("fake", "it fell\x1b[31m over", Autopsy(stage=Stage.EXECUTE, hint="pick it up"))
+TIMEOUT = PluginTimeout("fake", "it sleeps", Autopsy(stage=Stage.EXECUTE, hint="wake it up"))
 
 
 def buffer(*lines: str, width: int = 40, height: int = 8) -> WireBuffer:

@@ -11,11 +11,12 @@ import pytest
 from plughost.contracts.duplex.keys import KeyCode, KeyEvent
 from plughost.contracts.duplex.messages import RenderResult
 from plughost.errors import HostClosed, PlughostError, RemoteError
+from plughost.failures import PluginFailure
 from plughost.frontends.tui import view as views
 from plughost.frontends.tui.escape import PRESSED_ENOUGH
 from plughost.frontends.tui.view import View
 from plughost.supervision.states import State
-from tests.frontends.fake_plugin import CRASH, FakePlugin
+from tests.frontends.fake_plugin import CRASH, TIMEOUT, FakePlugin
 
 ESC, DOWN = KeyEvent(KeyCode("esc")), KeyEvent(KeyCode("down"))
 
@@ -257,6 +258,38 @@ async def test_the_rest_of_a_text_is_not_given_to_the_next_process() -> None:
         view.wake()
         await until(lambda: view.frames > 1)
         assert pressed(plugin) == "0123"
+
+
+@pytest.mark.parametrize("error", [TIMEOUT, None], ids=["that hung", "that was reloaded"])
+async def test_the_rest_of_a_text_is_not_given_to_the_process_after_one(error: PluginFailure | None) -> None:
+    plugin = Roomy()
+    plugin.gate.clear()
+    async with running(plugin, at_once=4) as view:
+        view.show(5, 3)
+        view.paste(keys("0123456789"))
+        await until(lambda: plugin.under_way == 1)
+        plugin.error = error
+        plugin.put(starts=plugin.status.starts + 1)
+        plugin.gate.set()
+        await until(lambda: view.problem is error and not plugin.under_way)
+        plugin.error = None
+        await until(lambda: view.frames > 1)
+        view.paste(keys("ab"))
+        await until(lambda: pressed(plugin).endswith("b"))
+        assert pressed(plugin) == "0123ab"
+
+
+async def test_a_text_that_waits_for_a_process_goes_to_that_one_whole() -> None:
+    plugin = Roomy()
+    plugin.put(state=State.BACKOFF)
+    plugin.gate.clear()
+    async with running(plugin, at_once=4) as view:
+        view.show(5, 3)
+        view.paste(keys("0123456789"))
+        await until(lambda: plugin.under_way == 1)
+        plugin.put(state=State.RUNNING, starts=plugin.status.starts + 1)
+        plugin.gate.set()
+        await until(lambda: pressed(plugin) == "0123456789")
 
 
 async def test_esc_ends_a_text() -> None:

@@ -57,6 +57,7 @@ class View:
         self._text: deque[KeyEvent] = (
             deque()
         )  # keys that nobody pressed one by one, and what was pressed after them
+        self._reader: int | None = None  # of the plugin's processes, which has the beginning of that
         self._size = (0, 0)
         self._woken = asyncio.Event()
         self._shown = False
@@ -93,6 +94,8 @@ class View:
     def paste(self, keys: Sequence[KeyEvent]) -> None:
         """Send *keys* to the plugin, as many with each frame as it has room for: it loses the oldest of too many."""
         self.escape.other_key()
+        if not self._text:
+            self._reader = None
         self._text.extend(keys)
         self.wake()
 
@@ -149,6 +152,7 @@ class View:
             return
         self.problem = None
         self.frames += 1
+        self._reader = self._reader or self.plugin.status.starts
         if result.redraw or self.plugin.status.waiting_events:
             self.wake()
         changed = self._keep(painting.rows(result.buffer, width, height))
@@ -156,10 +160,15 @@ class View:
 
     def _type(self) -> None:
         """Send the next keys of a text, if the plugin has read those before: it had, when it answered with a frame."""
-        if isinstance(self.problem, PluginTimeout):
+        if self._reader not in (None, self.plugin.status.starts):
+            self._text.clear()  # the next process would take the rest for something else
+        if isinstance(self.problem, PluginTimeout) or not self._text:
             return
         for _ in range(min(self._at_once, len(self._text))):
             self.plugin.key(self.screen_id, self._text.popleft())
+        status = self.plugin.status
+        if status.state in (State.SPAWNING, State.RUNNING):  # else they wait for one that is not there yet
+            self._reader = status.starts
 
     def _fail(self, error: PlughostError, width: int, height: int) -> None:
         """Leave the last frame, which may come to life again; without one, or out of hope, show what is known."""
