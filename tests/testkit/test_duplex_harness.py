@@ -334,6 +334,13 @@ def test_commands_and_actions_are_answered(plugin: duplex.Plugin) -> None:
         assert caught.value.code == "-32602"
 
 
+def test_words_of_a_command_that_can_be_gone_through_only_once_are_all_there() -> None:
+    plugin = duplex.Plugin("probe", version="1.0.0")
+    plugin.cli("usage")(" ".join)
+    with DuplexHarness(plugin) as harness:
+        assert harness.cli("usage", map(str, (1, 2))).stdout == b"1 2"  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "ask",
     [

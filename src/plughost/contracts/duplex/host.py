@@ -139,9 +139,10 @@ def render(binding: DuplexBinding, width: int, height: int, timeout: float | Non
 
 def cli(binding: DuplexBinding, namespace: str, argv: Sequence[str], timeout: float | None) -> Ask:
     """Return the call for a command. Raises LocalProtocolError if *argv* is not a list of texts."""
-    if isinstance(argv, str) or not all(isinstance(word, str) for word in (namespace, *argv)):
+    words = tuple(argv)  # first: one that can be gone through only once would be empty afterwards
+    if isinstance(argv, str) or not all(isinstance(word, str) for word in (namespace, *words)):
         raise LocalProtocolError("the words of a command are a list of texts")
-    params = CliDispatchParams(namespace, tuple(argv))
+    params = CliDispatchParams(namespace, words)
     seconds = _seconds(timeout, binding.limits.timeout_s)
     return Ask("plugin/cli_dispatch", params, seconds, CliDispatchResult, in_all=timeout is not None)
 
