@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -331,3 +333,28 @@ def test_a_child_that_is_stopped_by_a_signal_is_ended_all_the_same(both: Lab) ->
     os.kill(pid, signal.SIGSTOP)
     both.run(fleet["puppet"].stop)
     assert not is_alive(pid)
+
+
+@pytest.mark.parametrize("name", ["exited", "failed", "plugin_state"])
+def test_a_listener_that_wants_to_exit_when_a_plugin_dies_keeps_nobody_from_it(
+    lab: Lab, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.excepthook", lambda *_: None)  # if it is heard while nobody calls
+    lab.plugin(**AT_ONCE)
+    lab.fleet()
+    before = lab.pid()
+    raised: list[str] = []
+
+    def listen(event: Any) -> None:
+        if event.name == name and not raised:
+            raised.append(name)
+            raise SystemExit(3)
+
+    lab.listener = listen
+    with suppress(SystemExit, PluginFailure):
+        lab.call("die")
+    with suppress(SystemExit):
+        lab.until(lambda: raised)
+    lab.listener = None
+    lab.until(lambda: lab.status().pending == 0)
+    assert lab.pid() != before

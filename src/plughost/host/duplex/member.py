@@ -305,11 +305,8 @@ class Member:
             self._keys.lose()
             for ticket in waiting:
                 ticket.end(failure)
-            return (
-                (*actions, *self.lifecycle.wanted(self._engine.clock()))
-                if self._fleet.awaits(self)
-                else actions
-            )
+            awaits = self._fleet.awaits(self)
+            return (*actions, *(self.lifecycle.wanted(self._engine.clock()) if awaits else ()))
         self.link, self.look_at = link, self._engine.clock() + LOOK_S
         actions = self.lifecycle.spawned(self._engine.clock())
         self._ground.adopt(link, attention.Attention(self, link))
@@ -385,9 +382,7 @@ class Member:
                     self._pace.give_way(now)
                     self._ground.go_on_soon(link)
                     break
-        except (
-            BaseException
-        ):  # an application's function has ended the loop, or the call: the rest is still to be heard
+        except BaseException:  # an application's function wants to exit: the rest is still to be heard
             self._ground.go_on_soon(link)
             raise
         finally:
@@ -456,9 +451,7 @@ class Member:
 
     def _bury(self, link: DuplexLink) -> None:
         """The process is gone: whoever waited for it learns how it ended, and the lifecycle goes on."""
-        session, now = link.conversation, self._engine.clock()
-        assert link.exit_status is not None
-        self.link = None
+        session, self.link = link.conversation, None
         self.patience.answered()  # the next process has all of it
         self.dropped.update(session.dropped)
         self.ignored.update({reason.value: count for reason, count in session.ignored.items()})
@@ -468,19 +461,27 @@ class Member:
             ticket.read_by = None
         if session.fault is not None and self.lifecycle.state is State.SPAWNING:
             self._doom_waiting(session.fault)
-        doomed, self._doomed = self._doomed, []
-        gone, self._leaving = self._leaving, []
-        if session.fault is not None:
-            self.last_failure = self._engine.fail(self._failure(link, session.fault, sent=False))
-        let_go = session.state is Conversing.CLOSED
-        self._obey(self.lifecycle.exited(now, link.exit_status, during_shutdown=let_go))
-        if self.waiting or self._keys or (session.fault is not None and self._fleet.awaits(self)):
-            self.want()
-        stopped = HostClosed(f"{self.name} was {'closed' if self.lifecycle.closed else 'stopped'}")
-        for ticket, fault, sent in doomed:
-            ticket.end(stopped if let_go else self._failure(link, fault, sent=sent))
-        for ticket in gone:
-            ticket.end(None)
+        try:
+            if session.fault is not None:
+                self.last_failure = self._failure(link, session.fault, sent=False)
+                self._engine.fail(self.last_failure)
+        finally:  # whatever a listener does, the next process is not kept from starting, and whoever waits is told
+            self._go_on_without(link)
+
+    def _go_on_without(self, link: DuplexLink) -> None:
+        fault, let_go = link.conversation.fault, link.conversation.state is Conversing.CLOSED
+        doomed, self._doomed, gone, self._leaving = self._doomed, [], self._leaving, []
+        assert link.exit_status is not None
+        try:
+            self._obey(self.lifecycle.exited(self._engine.clock(), link.exit_status, during_shutdown=let_go))
+            if self.waiting or self._keys or (fault is not None and self._fleet.awaits(self)):
+                self.want()
+        finally:
+            stopped = HostClosed(f"{self.name} was {'closed' if self.lifecycle.closed else 'stopped'}")
+            for ticket, its, sent in doomed:
+                ticket.end(stopped if let_go else self._failure(link, its, sent=sent))
+            for ticket in gone:
+                ticket.end(None)
 
     def malformed(self, ticket: Ticket, problem: Exception) -> PluginFailure:
         """Return the failure of an answer that is not what the method returns."""
