@@ -28,7 +28,12 @@ MANY = 64  # in flight, several times as many as are written at once
 @pytest.fixture
 def plugins(lab: Lab) -> Path:
     lab.plugin(
-        "one", caps={"event_bus": True}, commands=("act",), namespaces=("usage",), hears=("t",), **QUICK
+        "one",
+        caps={"event_bus": True},
+        commands=("act",),
+        namespaces=("usage",),
+        hears=("t",),
+        **QUICK | {"handshake_s": 60.0},  # no test here wants it to be late
     )
     return lab.root
 
