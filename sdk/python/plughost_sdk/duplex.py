@@ -74,9 +74,8 @@ __all__ = [
 
 EXIT_STARTED_BY_HAND = 2
 EVERY_TOPIC = ""  # in place of a topic
-NOT_PLAIN = (
-    0x20 | 0x80 | 0x200
-)  # flags of generators and of what is async; importing inspect would cost 10 ms
+# Flags of generators and of what is async; importing inspect would cost 10 ms.
+NOT_PLAIN = 0x20 | 0x80 | 0x200
 
 
 class Plugin:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 EXIT_NOT_HANDLED = 2
 LARGEST_EXIT = 2**31 - 1  # the wire's exit_code is a signed 32-bit number
-AS_FOUND = (
-    "plughost-as-found"  # an error handler: names of files are any bytes, which Python keeps as surrogates
-)
+# An error handler: names of files are any bytes, which Python keeps as surrogates.
+AS_FOUND = "plughost-as-found"
 
 
 class CliResult:
@@ -73,9 +72,8 @@ def run(command: Callable[[list[str]], Any], argv: list[str]) -> CliResult:
     except BaseException:
         output = (printed.getvalue() + complained.getvalue()).rstrip()
         if output:
-            say(
-                output.decode(errors="replace")
-            )  # an error is answered, without output: let the author see it
+            # An error is answered, without output: let the author see it.
+            say(output.decode(errors="replace"))
         raise
     finally:
         sys.stdout, sys.stderr = before

@@ -39,9 +39,12 @@ class Complaints:
         elif isinstance(event.what, StderrLine):
             self._lines.setdefault(event.plugin, deque(maxlen=MOST_LINES)).append(event.what.text)
 
-    def note(self, error: RemoteError) -> None:
-        """Remember whose lines are wanted."""
+    def report(self, terminal: Terminal, error: RemoteError) -> None:
+        """Show *error*, and remember whose lines are wanted."""
         self._failed = error.plugin
+        terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
+        if not terminal.as_json:
+            terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
 
     def tell(self, terminal: Terminal) -> None:
         """Show what the plugin that answered with an error wrote; all of that is here when it has ended."""

@@ -111,10 +111,7 @@ def _run(
     try:
         return _written(terminal, words[0], fleet.cli(words[0], words[1:], timeout=timeout))
     except RemoteError as error:
-        complaints.note(error)
-        terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
-        if not terminal.as_json:
-            terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
+        complaints.report(terminal, error)
         return EXIT_REMOTE_ERROR
     except PlughostError as error:
         return report(terminal, error)

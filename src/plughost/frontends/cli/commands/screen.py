@@ -176,10 +176,7 @@ def _show_once(
                 at_once=room.keys_at_once(plugin.binding.limits.key_lane),
             )
         except RemoteError as error:
-            complaints.note(error)
-            terminal.data({"ok": False, "error": {"code": error.code, "message": error.message}})
-            if not terminal.as_json:
-                terminal.error(f"{error.plugin} answered with an error: {error.message}  [{error.code}]")
+            complaints.report(terminal, error)
             status = EXIT_REMOTE_ERROR
         else:  # at once: other plugins may take their time to end
             frame = {"plugin": plugin.name, "screen": screen, **painting.to_json(result.buffer, *size)}
