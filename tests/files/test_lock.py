@@ -76,6 +76,70 @@ def test_a_killed_holder_holds_nothing(root):
             pass
 
 
+@pytest.fixture
+def forked():
+    """Fork children that only wait, as a child of the application does, and end them afterwards."""
+    children = []
+
+    def fork():
+        waiting, release = os.pipe()
+        pid = os.fork()
+        if not pid:  # pragma: no cover
+            os.close(release)
+            os.read(waiting, 1)
+            os._exit(0)
+        os.close(waiting)
+        children.append((pid, release))
+
+    yield fork
+    for pid, release in children:
+        os.close(release)
+        os.waitpid(pid, 0)
+
+
+@pytest.mark.requirement("envelope:tree:alone")
+def test_a_forked_child_of_the_application_does_not_keep_the_lock(root, forked):
+    with TreeLock(root):
+        forked()
+    with TreeLock(root):
+        pass
+
+
+def test_a_forked_child_does_not_keep_the_directories_above_locked(root, forked):
+    (root / "inner").mkdir()
+    with TreeLock(root / "inner"):
+        forked()
+    with TreeLock(root):
+        pass
+
+
+def test_a_refused_attempt_leaves_no_lock_to_a_forked_child(root, forked, monkeypatch):
+    inner = root / "inner"
+    inner.mkdir()
+    real = TreeLock._share_ancestors
+
+    def fork_first(self, tree):
+        forked()  # the directory itself is locked by now
+        real(self, tree)
+
+    with TreeLock(root):
+        monkeypatch.setattr(TreeLock, "_share_ancestors", fork_first)
+        assert_taken(inner)
+        monkeypatch.undo()
+    with TreeLock(inner):
+        pass
+
+
+def test_a_forked_child_that_leaves_the_block_does_not_unlock_its_parents_tree(root):
+    with TreeLock(root) as lock:
+        pid = os.fork()
+        if not pid:  # pragma: no cover
+            lock.__exit__(None, None, None)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        assert_taken(root)
+
+
 def test_where_directories_cannot_be_locked_a_file_beside_the_store_is(root, tmp_path, no_directory_locks):
     with TreeLock(root):
         assert sorted(os.listdir(tmp_path)) == [".tree.plughost.lock", "tree"]

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from plughost.files.checkpoints import checkpoint
 from plughost.host.deferral import Deferral
+from plughost.host.envelope.signals import undisturbed
 
 
 @pytest.fixture
@@ -80,3 +82,33 @@ def test_another_thread_changes_nothing(seen: list[str]) -> None:
     thread.join()
     assert during == [before]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_work_is_interrupted_at_its_checkpoints_only(seen: list[str]) -> None:
+    def work() -> str:
+        signal.raise_signal(signal.SIGINT)
+        seen.append("went on")
+        with undisturbed():
+            checkpoint()
+        seen.append("went on")
+        checkpoint()
+        return "done"
+
+    with Deferral() as deferral:
+        assert deferral.at_checkpoints(work) == "done"
+    assert seen == ["went on", "went on", "handled"]
+
+
+def test_a_signal_that_came_before_is_delivered_before_the_work(seen: list[str]) -> None:
+    with Deferral() as deferral:
+        signal.raise_signal(signal.SIGINT)
+        deferral.at_checkpoints(lambda: seen.append("worked"))
+    assert seen == ["handled", "worked"]
+
+
+@pytest.mark.usefixtures("seen")
+def test_a_signal_without_a_checkpoint_is_delivered_when_the_work_is_done() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with Deferral() as deferral:
+        with pytest.raises(KeyboardInterrupt):
+            deferral.at_checkpoints(lambda: signal.raise_signal(signal.SIGINT))

@@ -409,7 +409,7 @@ async def test_a_plugin_sees_only_its_three_pipes_and_the_allowed_environment(
     marker = found["environment"].pop("PLUGHOST_RUN")
     assert marker
     found["environment"].pop("LC_CTYPE", None)  # Python sets it for itself in a C locale
-    assert found["environment"] == {"ALLOWED": "yes", "GIVEN": "1"}
+    assert found["environment"] == {"ALLOWED": "yes", "GIVEN": "1", "NO_COLOR": "1", "TERM": "dumb"}
     assert set(found["fds"]) == {"0", "1", "2"}
     assert all(what.startswith("pipe:") for what in found["fds"].values())
     assert found["cwd"] == str(tmp_path)

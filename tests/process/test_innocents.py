@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import plughost
 from plughost import blocking
 from plughost.manifest.binding import Binding
-from plughost.process import survivors
+from plughost.process import local, process_table, survivors
 from plughost.process.local import LocalLauncher
 
 Make = Callable[..., Binding]
@@ -44,24 +45,109 @@ def test_a_forked_copy_of_the_application_holds_our_ends_and_is_left_alone(
     assert len(result.warnings) == 1
 
 
-def test_this_process_is_never_a_candidate_not_even_when_process_ids_have_wrapped(
+def trace_of(plugin_pid: int, **facts: float) -> survivors.Trace:
+    return survivors.Trace("run", plugin_pid, **facts)  # type: ignore[arg-type]
+
+
+def test_this_process_is_never_a_candidate_not_even_when_process_ids_have_wrapped() -> None:
+    assert os.getpid() not in survivors._candidates(trace_of(2**22), (), newest=5)
+    assert os.getpid() not in survivors._candidates(trace_of(os.getpid() - 3), (), newest=os.getpid() + 3)
+    assert os.getpid() not in survivors._candidates(trace_of(2**22, age_s=1e9), (), newest=2**22)
+
+
+class Sleepers:
+    """Processes of the application that sleep, or have ended and wait to be reaped."""
+
+    def __init__(self) -> None:
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *, new_session: bool) -> int:
+        self.started.append(subprocess.Popen(["sleep", "100"], start_new_session=new_session))
+        return self.started[-1].pid
+
+    def start_ended(self) -> int:
+        pid = self.start(new_session=True)
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        return pid
+
+
+@pytest.fixture
+def sleepers() -> Iterator[Sleepers]:
+    made = Sleepers()
+    yield made
+    for each in made.started:
+        each.kill()
+        each.wait()
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The groups that would have been killed."""
+    groups: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: groups.append(group))
+    return groups
+
+
+def test_only_what_is_newer_than_the_plugin_and_in_a_session_as_new_is_looked_at(sleepers: Sleepers) -> None:
+    in_ours, in_new = sleepers.start(new_session=False), sleepers.start(new_session=True)
+    assert survivors._candidates(trace_of(in_ours - 1), (), newest=in_ours) == []
+    assert survivors._candidates(trace_of(in_new - 1), (), newest=in_new) == [in_new]
+    assert survivors._candidates(trace_of(in_new), (), newest=in_new) == []
+
+
+def test_the_plugins_group_is_killed_if_something_was_started_since(
+    sleepers: Sleepers, killed: list[int]
+) -> None:
+    plugin = sleepers.start_ended()
+    sleepers.start(new_session=False)
+    assert survivors.Search(trace_of(plugin), (), end=True).is_over_at_once()
+    assert killed == [plugin]
+
+
+def test_a_group_is_not_killed_by_the_number_of_a_plugin_that_the_application_has_reaped(
+    sleepers: Sleepers, killed: list[int]
+) -> None:
+    plugin = sleepers.start_ended()
+    os.waitpid(plugin, 0)
+    sleepers.start(new_session=False)
+    assert survivors.Search(trace_of(plugin), (), end=True).is_over_at_once()
+    assert killed == []
+
+
+def test_a_group_is_not_killed_by_the_number_of_a_survivor_that_is_reaped(
+    sleepers: Sleepers, killed: list[int]
+) -> None:
+    pid = sleepers.start(new_session=True)
+    entry = process_table.look_up(pid)
+    assert entry is not None
+    with survivors.pidfd_of(pid) as pidfd:
+        assert survivors._belongs(entry, trace_of(pid), pidfd)
+        assert killed == [pid]
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        assert not survivors._belongs(entry, trace_of(pid), pidfd)
+    assert killed == [pid]
+
+
+def test_a_process_that_was_given_up_on_and_ends_while_the_host_is_closed_is_reaped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(survivors, "_last_pid", lambda: 5)
-    assert os.getpid() not in survivors._candidates(2**22, ())
-    monkeypatch.setattr(survivors, "_last_pid", lambda: os.getpid() + 3)
-    assert os.getpid() not in survivors._candidates(os.getpid() - 3, ())
-
-
-def test_if_nothing_was_started_since_the_plugin_nobody_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survivors, "_last_pid", lambda: 4_000)
-    assert survivors._candidates(4_000, ()) == []
-    assert survivors._candidates(3_999, ()) == [4_000]
+    monkeypatch.setattr(local, "LAST_WAIT_S", 200)
+    late = subprocess.Popen(["sleep", "0.2"])
+    launcher = LocalLauncher()
+    launcher.reap_later(late.pid)
+    launcher.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(late.pid, os.WNOHANG)
+    late.wait()
 
 
 def test_what_started_before_the_plugin_does_not_belong_to_it() -> None:
-    trace = survivors.Trace("run", os.getpgrp(), since=survivors.started_at(os.getpid()) + 1)
-    assert not survivors._belongs(os.getpid(), trace)
+    ours = process_table.look_up(os.getpid())
+    assert ours is not None
+    assert survivors._belongs(ours, trace_of(os.getpgrp(), since=ours.started))
+    assert not survivors._belongs(ours, trace_of(os.getpgrp(), since=ours.started + 1))
 
 
 def test_a_thread_is_not_taken_for_a_process(hostile: Make, tmp_path: Path) -> None:

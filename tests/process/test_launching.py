@@ -225,7 +225,7 @@ def test_a_program_that_ends_with_the_same_status_has_crashed(deed: str, tmp_pat
 
 def test_the_environment_is_the_allow_list_and_the_marker() -> None:
     found = environment.build(Environment(inherit=("A", "X"), set={"B": "2"}), {"A": "1", "C": "3"}, "run.1")
-    assert found == {"A": "1", "B": "2", "PLUGHOST_RUN": "run.1"}
+    assert found == {"A": "1", "B": "2", "NO_COLOR": "1", "TERM": "dumb", "PLUGHOST_RUN": "run.1"}
 
 
 def test_a_bare_word_is_looked_up_on_the_plugins_path_only(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def test_a_request_during_a_start_that_fails_is_not_remembered() -> None:
     life = spawning()
     life.wanted(0.5)
     life.exec_failed(0.5)
+    life.stop(0.6)
     assert life.tick(1.5) == ()
     assert life.state is State.IDLE
 
@@ -173,13 +174,13 @@ def test_the_waits_grow_as_the_policy_says_and_the_last_repeats() -> None:
     assert waits == [1, 4, 16, 16, 16]
 
 
-def test_a_lazy_plugin_is_idle_after_its_backoff_until_somebody_asks() -> None:
+def test_a_lazy_plugin_is_started_again_after_its_backoff_though_nobody_asks() -> None:
     life = backoff()
     assert life.next_deadline() == 1.0
-    assert life.tick(1.0) == ()
-    assert life.state is State.IDLE
+    assert life.tick(1.0 - MOMENT) == ()
+    assert life.tick(1.0) == (Spawn(),)
+    assert life.state is State.SPAWNING
     assert life.attempt == 1
-    assert life.wanted(7.0) == (Spawn(),)
 
 
 def test_a_request_during_backoff_waits_and_starts_a_lazy_plugin_after_it() -> None:
@@ -421,10 +422,10 @@ def test_reload_before_init_is_answered_brings_the_process_down_and_starts_anoth
     assert life.exited(0.3, ZERO, during_shutdown=True) == (Spawn(),)
 
 
-def test_whoever_gives_up_waiting_starts_nothing_any_more() -> None:
+def test_what_was_stopped_during_its_backoff_is_not_started_again() -> None:
     life = backoff()
     life.wanted(0.0)
-    life.unwanted()
+    life.stop(0.5)
     assert life.tick(99.0) == ()
     assert life.state is State.IDLE
 
@@ -467,6 +468,24 @@ def test_use_postpones_it(use: Callable[[Lifecycle, float], object]) -> None:
     use(life, 599.0)
     assert life.next_deadline() == 1199.0
     assert life.tick(600.0) == ()
+
+
+def test_use_that_is_told_of_later_counts_from_when_it_was() -> None:
+    life = running()
+    life.used(300.0)
+    assert life.tick(600.0) == ()
+    life.used(300.0)
+    assert life.next_deadline() == 900.0
+    assert life.tick(900.0) == (BeginShutdown(StopReason.IDLE),)
+
+
+def test_use_that_is_told_of_again_counts_from_when_it_was() -> None:
+    life = running()
+    life.used(300.0)
+    assert life.tick(600.0) == ()
+    life.used(300.0)
+    assert life.next_deadline() == 900.0
+    assert life.tick(900.0) == (BeginShutdown(StopReason.IDLE),)
 
 
 def test_use_that_comes_before_an_overdue_tick_wins() -> None:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import zip_longest
 
+from .checkpoints import checkpoint
+
 PIECE = 1_048_576  # bytes read at a time, and the size of a compared block
 RANGE = 1_073_741_824  # bytes asked of the kernel at a time: it caps them below 2 GiB anyway
 FICLONE = 0x40049409  # Linux: share the blocks of another file until one of them is written to
@@ -42,6 +44,7 @@ class Copier:
                 at = self._copy_range(source, target, start, end)
             while at < end and (data := os.pread(source, min(PIECE, end - at), at)):
                 at += _write(target, data, at)
+                checkpoint()
         size = os.fstat(source).st_size
         if size > at:  # it ends in a hole
             os.ftruncate(target, size)
@@ -70,6 +73,7 @@ class Copier:
             if not count:
                 break
             at += count
+            checkpoint()
         return at
 
 
@@ -108,6 +112,7 @@ def blocks(fd: int) -> Iterator[tuple[int, bytes]]:
     done = 0
     for start, end in segments(fd):
         for number in range(max(done, start // PIECE), -(-end // PIECE)):
+            checkpoint()
             done = number + 1
             data = os.pread(fd, min(PIECE, size - number * PIECE), number * PIECE)
             if data != ZEROS[: len(data)]:

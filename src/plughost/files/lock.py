@@ -27,6 +27,7 @@ class TreeLock:
         self._fd = -1
         self._shared: list[int] = []  # the directories above, each locked against passes of their own
         self._file: Path | None = None
+        self._owner = os.getpid()
 
     def __enter__(self) -> Self:
         left = locate(self._root)
@@ -109,12 +110,19 @@ class TreeLock:
         raise TreeError(shown(path), "cannot be locked", "Try again")
 
     def _release(self) -> None:
-        """Let go; a lock file is removed while it is still ours."""
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)
-            self._file = None
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-        while self._shared:
-            os.close(self._shared.pop())
+        """Let go; a lock file is removed while it is still ours.
+
+        A forked child has copies of the descriptors, so closing ours alone would leave the lock to that child. A
+        child that comes here itself closes its copies only: the lock is its parent's.
+        """
+        ours = os.getpid() == self._owner
+        file, self._file = self._file, None
+        if file is not None and ours:
+            file.unlink(missing_ok=True)
+        descriptors = [*self._shared, *([self._fd] if self._fd >= 0 else [])]
+        self._shared, self._fd = [], -1
+        for fd in descriptors:
+            if ours:
+                with suppress(OSError):  # a filesystem that cannot lock it
+                    fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)

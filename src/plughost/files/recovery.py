@@ -20,6 +20,7 @@ from .directories import ROOT
 from .displaced import Displaced
 from .inventory import INVENTORY
 from .objects import Objects
+from .overlooked import Appended
 from .snapshot import Snapshot
 from .store import locate, remove_store
 from .tree import shown
@@ -47,13 +48,17 @@ class Recovered:
 
 
 def recover(
-    root: Path, *, replaced: bool = False, touched: Callable[[dict[str, Any]], bool] = lambda _: True
+    root: Path,
+    *,
+    replaced: bool = False,
+    touched: Callable[[dict[str, Any]], bool] = lambda _: True,
+    ours: Callable[[Snapshot], Appended | None] = lambda _: None,
 ) -> Recovered | None:
     """Put *root* back if a host died while it was being worked on. The caller holds its lock.
 
     Returns None if there is nothing to recover from. Raises TreeError if not everything could be put back, and
     if another directory stands in the place of the one that was saved, unless it may be *replaced*. *touched* tells
-    from the note whether there can be anything to put back.
+    from the note whether there can be anything to put back, and *ours* what the host itself had appended to a file.
     """
     found = locate(root)
     if found is None:
@@ -68,6 +73,8 @@ def recover(
         return Recovered((), snapshot.note, None, snapshot)
     if not replaced:
         _check_identity(tree, store, snapshot)
+    if (appended := ours(snapshot)) is not None:
+        snapshot.overlook(appended)
     displaced = Displaced(tree, store)
     changes = snapshot.revert(displaced)
     return Recovered(changes, snapshot.note, displaced.directory, snapshot)

@@ -17,6 +17,7 @@ from itertools import islice
 
 from .attributes import is_anothers
 from .changes import Change, ChangeKind, compare
+from .checkpoints import checkpoint
 from .concessions import Concessions
 from .contents import Contents
 from .directories import NEW_MODE, ROOT, Directories, join, name_of, parent_of
@@ -24,6 +25,7 @@ from .displaced import Displaced
 from .inventory import Saved
 from .mending import Mender, temporary_prefix
 from .objects import Objects
+from .overlooked import hide
 from .removal import BATCH, remove
 from .sameness import differs
 from .strays import Strays
@@ -36,7 +38,8 @@ REPORTED = 10_000  # paths named of those that were too many to list
 class Restoration:
     """The way back of one tree. *failures* are the paths that could not be put back, and why.
 
-    *conceded* are those that were put back as far as they are ours; it is added to.
+    *conceded* are those that were put back as far as they are ours; it is added to. What the host itself has written,
+    *ours*, is left as it is.
     """
 
     def __init__(
@@ -47,13 +50,15 @@ class Restoration:
         token: str,
         displaced: Displaced | None,
         conceded: Concessions,
+        ours: frozenset[str] = frozenset(),
     ) -> None:
         self.failures: dict[str, OSError | None] = {}
         self.swept: list[str] = []  # what was removed because it had not been there
         self._saved = saved
         self._conceded = conceded
         self._entries = {path: each.entry for path, each in saved.items()}
-        self._racy = {path for path, each in saved.items() if each.racy}
+        self._racy = {path for path, each in saved.items() if each.racy} - ours
+        self._ours = ours
         self._directories = directories
         self._displaced = displaced
         self._temporary = temporary_prefix(token)
@@ -70,15 +75,19 @@ class Restoration:
         for _ in range(ROUNDS):
             self.failures = {}
             self.sweep()
-            self._mend(list_tree(self._directories).entries)
+            self._mend(self.look().entries)
             self._settle()
             self._directories.keep_modes()
-            left = self._left(list_tree(self._directories))
+            left = self._left(self.look())
             self._directories.put_back_modes()
             if not left:
                 self.failures = {path: _severed() for path in self._mender.severed}
                 return
         self.failures = {path: self.failures.get(path) for path in left} | self.failures
+
+    def look(self) -> Listing:
+        """List the tree as it is now, but for what the host itself has written."""
+        return hide(self._ours, list_tree(self._directories), self._entries)
 
     def put_root_back(self) -> None:
         """Let the root be a directory, whatever stands in its place."""
@@ -99,6 +108,7 @@ class Restoration:
             path = waiting.pop()
             try:
                 for each in self._unwanted(path):
+                    checkpoint()
                     self._discard(each)
                 waiting += self._kept_directories(path)
             except OSError as error:
@@ -107,7 +117,10 @@ class Restoration:
     def _kept_directories(self, path: str) -> list[str]:
         with os.scandir(self._directories.open(path)) as found:
             names = [each.name for each in found if each.is_dir(follow_symlinks=False)]
-        return [below for name in names if (below := join(path, name)) in self._saved]
+        return [join(path, name) for name in names if self._is_kept(join(path, name))]
+
+    def _is_kept(self, path: str) -> bool:
+        return path in self._saved or path in self._ours
 
     def _unwanted(self, path: str) -> Iterator[str]:
         """Yield what does not belong into the directory *path*; whatever stays nevertheless is yielded once."""
@@ -122,6 +135,8 @@ class Restoration:
             yield from batch
 
     def _belongs(self, path: str, found: os.DirEntry[str]) -> bool:
+        if path in self._ours:
+            return True
         saved = self._saved.get(path)
         if saved is None or saved.entry.kind is not _kind(found):
             return False
@@ -157,7 +172,7 @@ class Restoration:
 
     def _changes(self) -> tuple[Change, ...]:
         wanted = {path: self._wanted(path) for path in self._entries}
-        return compare(wanted, list_tree(self._directories).entries, self._contents, self._racy)
+        return compare(wanted, self.look().entries, self._contents, self._racy)
 
     def _move_back(self, old: str, new: str) -> None:
         source, target = self._directories.holding(parent_of(new)), self._directories.holding(parent_of(old))
@@ -172,6 +187,7 @@ class Restoration:
 
     def _mend(self, now: Mapping[str, Entry]) -> None:
         for path in sorted(self._entries):  # a directory before what is in it
+            checkpoint()
             if path in now and not self._differs(path, now):
                 continue
             try:

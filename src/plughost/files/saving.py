@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from .checkpoints import checkpoint
 from .directories import Directories
 from .inventory import Saved
 from .objects import Objects
@@ -23,6 +24,7 @@ def save_tree(
     saved: dict[str, Saved] = {}
     with Directories(root) as directories:
         for path, found in entries.items():
+            checkpoint()
             entry = _without_ours(found) if found.inode in ours else found
             old = known.get(path) if entry.kind is Kind.DIRECTORY else inodes.get(entry.inode)
             if old is not None and old.entry.kind is not entry.kind:

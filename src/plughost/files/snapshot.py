@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -28,10 +29,19 @@ from .displaced import Displaced
 from .flags import lifted
 from .inventory import Inventory, Note, numbers, read_inventory, write_inventory, write_note
 from .objects import Objects
+from .overlooked import Appended, hide, is_as_written
 from .restore import Restoration
 from .saving import save_tree
 from .store import create, remove_store, resolve
-from .tree import Entry, Listing, demand, list_tree, scan, shown
+from .tree import Entry, Kind, Listing, demand, list_tree, scan, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What became of a tree. It was *touched* also if only the time of a directory is another one."""
+
+    changes: tuple[Change, ...]
+    touched: bool
 
 
 class Snapshot:
@@ -44,6 +54,8 @@ class Snapshot:
         self._inventory = inventory
         self._note = inventory.note
         self._conceded = Concessions()
+        self._ours: frozenset[str] = frozenset()  # paths that the host itself has written to since
+        self._before: tuple[Inventory, Concessions] | None = None  # what a revocable advance has replaced
         self._index()
 
     @classmethod
@@ -99,14 +111,30 @@ class Snapshot:
 
     def changes(self) -> tuple[Change, ...]:
         """Return what is not as it was. Raises TreeError if the tree cannot be read, or is beyond all limits."""
+        return self.look().changes
+
+    def look(self) -> Seen:
+        """Return what is not as it was, and whether at least a time is another one. Raises as `changes` does."""
         with Directories(self.root, force=True) as directories:
             try:
-                listing = list_tree(directories)
+                listing = hide(self._ours, list_tree(directories), self._entries)
                 if listing.unreadable or not listing.complete:
                     demand(self.root, listing)
-                return self._compare(listing, directories)
+                changes = self._compare(listing, directories)
+                return Seen(changes, bool(changes) or self._is_retimed(listing))
             finally:
                 directories.put_back_modes()
+
+    def overlook(self, ours: Appended) -> bool:
+        """Take what the host itself has appended for no change from now on, neither to be told nor to be undone.
+
+        Returns False, and overlooks nothing, if that is not all that was done to the file. Nobody may be at work in
+        the tree any more. It counts until the tree is saved anew.
+        """
+        with Directories(self.root) as directories:
+            intact = is_as_written(ours, self._inventory.saved, self._objects, directories)
+        self._ours = ours.paths if intact else frozenset()
+        return intact
 
     def revert(self, displaced: Displaced | None = None) -> tuple[Change, ...]:
         """Put the tree back, and return what was undone. What is *displaced* is kept there instead of removed.
@@ -116,12 +144,14 @@ class Snapshot:
         self._objects.regain()
         with Directories(self.root, force=True) as directories:
             saved, token, before = self._inventory.saved, self._inventory.token, dict(self._conceded)
-            restoration = Restoration(saved, self._objects, directories, token, displaced, self._conceded)
+            restoration = Restoration(
+                saved, self._objects, directories, token, displaced, self._conceded, self._ours
+            )
             try:
-                listing = list_tree(directories)
+                listing = restoration.look()
                 if not listing.complete:
                     restoration.sweep()
-                    listing = list_tree(directories)
+                    listing = restoration.look()
                 swept = [Change(path, ChangeKind.CREATED) for path in restoration.swept]
                 undone = sorted([*swept, *self._compare(listing, directories)], key=lambda each: each.path)
                 restoration.run(tuple(undone))
@@ -134,13 +164,18 @@ class Snapshot:
             raise _lost(self.root, restoration.failures)
         return tuple(undone)
 
-    def advance(self, note: dict[str, Any]) -> None:
+    def advance(self, note: dict[str, Any], *, revocable: bool = False) -> None:
         """Accept the tree as it is now, together with *note*: a kill leaves both as they were, or both anew.
 
+        One that is *revocable* keeps what it replaces until `confirm`, or `retreat`.
         Raises TreeError if it cannot be read, or there is no room to save it; the snapshot is then the old one.
         """
+        before = (self._inventory, self._conceded)
         try:
             self._advance(note)
+            self._before = before
+            if not revocable:
+                self.confirm()
         except OSError as error:
             self._drop_unaccepted()
             raise _unsaved(self.store, error) from error
@@ -154,9 +189,32 @@ class Snapshot:
         inventory = msgspec.structs.replace(self._inventory, generation=generation, note=note, saved=saved)
         write_inventory(self.store, inventory)
         self._inventory, self._note = inventory, note
-        self._conceded = Concessions()
+        self._conceded, self._ours = Concessions(), frozenset()
         self._index()
-        self._objects.keep_only(*numbers(saved.values()))
+
+    def confirm(self) -> None:
+        """Drop what the last advance has replaced. Raises OSError."""
+        self._before = None
+        self._objects.keep_only(*numbers(self._inventory.saved.values()))
+
+    def retreat(self, note: dict[str, Any]) -> None:
+        """Undo the last advance if it was revocable, and replace the note; the tree itself is left as it is.
+
+        Raises TreeError if that cannot be saved.
+        """
+        if self._before is None:
+            self.set_note(note)
+            return
+        inventory, conceded = self._before
+        generation = self._inventory.generation + 1
+        inventory = msgspec.structs.replace(inventory, generation=generation, note=note)
+        try:
+            write_inventory(self.store, inventory)
+        except OSError as error:
+            raise _unsaved(self.store, error) from error
+        self._inventory, self._note, self._conceded, self._before = inventory, note, conceded, None
+        self._ours = frozenset()
+        self._index()
 
     def _drop_unaccepted(self) -> None:
         """Remove what was saved in vain: the tree may need the room to be put back."""
@@ -185,9 +243,18 @@ class Snapshot:
         self._entries |= {path: each.entry for path, each in self._conceded.items()}
         self._racy = {path for path, each in saved.items() if each.racy}
 
+    def _is_retimed(self, listing: Listing) -> bool:
+        """Tell whether a directory has another time: whatever was made in it has been removed again."""
+        return any(
+            entry.kind is Kind.DIRECTORY
+            and path in self._entries
+            and entry.mtime_ns != self._entries[path].mtime_ns
+            for path, entry in listing.entries.items()
+        )
+
     def _compare(self, listing: Listing, directories: Directories) -> tuple[Change, ...]:
         contents = Contents(self._inventory.saved, self._objects, directories, self._conceded)
-        return compare(self._entries, listing.entries, contents, self._racy)
+        return compare(self._entries, listing.entries, contents, self._racy - self._ours)
 
 
 def _unsaved(store: Path, error: OSError) -> TreeError:

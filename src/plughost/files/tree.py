@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import TreeError
+from .checkpoints import checkpoint
 from .directories import ROOT, Directories, join
 
 ENTRIES_LIMIT = 2_000_000  # paths, about 1 GiB of memory: a tree beyond that was not meant for us
@@ -107,6 +108,7 @@ def list_tree(directories: Directories) -> Listing:
             fd = directories.open(path)
             with os.scandir(fd) as found:
                 for each in found:
+                    checkpoint()
                     below = join(path, each.name)
                     entry = _describe(each, fd)
                     if entry is None:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from ..errors import TreeError
+from ..files.checkpoints import checkpoint
 from ..files.tree import shown
 from ..messages.quoting import one_line
 from .ground import Ground, find
@@ -77,6 +78,7 @@ def compare_in(ground: Ground, outputs: Sequence[Output]) -> Iterator[Change]:
     """Yield what writing each of *outputs* to *ground* would do. Raises TreeError."""
     kept = 0
     for output in outputs:
+        checkpoint()
         path = normalise(", ".join(output.plugins), output.path)  # they may come from anywhere
         if ground.look(path) is None:
             yield Change(path, ChangeKind.CREATED, b"", output.content)

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import TreeError
+from ..files.checkpoints import checkpoint
 from ..files.directories import parent_of
 from ..files.tree import shown
 from .changes import Change, ChangeKind, compare_in
@@ -111,6 +112,7 @@ def _stage(ground: Ground, store: Store, changes: Sequence[Change]) -> Journal:
     steps: list[Step] = []
     directories: dict[str, None] = {}
     for number, change in enumerate(changes):
+        checkpoint()
         directories.update(dict.fromkeys(ground.missing(change.path)))
         like = ground.look(change.path)
         staged = store.stage(number, change.after, like)

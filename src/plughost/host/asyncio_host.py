@@ -20,7 +20,7 @@ from ..errors import HostClosed, LocalProtocolError
 from ..manifest.binding import Binding
 from ..process.launcher import Launcher
 from .asyncio_driver import AsyncioDriver
-from .engine import Engine, ExecuteLink
+from .engine import Engine, ExecuteLink, with_descriptors
 from .event_stream import EventStream
 from .events import Listener
 from .pool import Pool
@@ -220,12 +220,13 @@ class Host:
         The options are those of `ConsoleKeywords`.
         Raises ManifestError, PluginFailure, LocalProtocolError and HostClosed.
         """
-        from .sideband.asyncio_console import AsyncConsole
-        from .sideband.options import plan
+        with with_descriptors("a console"):
+            from .sideband.asyncio_console import AsyncConsole
+            from .sideband.options import plan
 
-        driver = self._on_this_loop()
-        self._engine.check_open()
-        planned = plan(worker, name, options, {console.name for console in self._consoles})
+            driver = self._on_this_loop()
+            self._engine.check_open()
+            planned = plan(worker, name, options, {console.name for console in self._consoles})
         console = AsyncConsole(planned, self._engine, driver, self._consoles.discard, self)
         self._consoles.add(console)
         try:

@@ -22,7 +22,8 @@ from ..contracts.execute.states import State
 from ..errors import HostClosed, LocalProtocolError, PlughostError
 from ..manifest.binding import Binding
 from ..process.launcher import Launcher
-from .engine import Engine, ExecuteLink
+from .deferral import Deferral
+from .engine import Engine, ExecuteLink, with_descriptors
 from .events import Listener
 from .poll_driver import PollDriver
 from .pool import Pool
@@ -95,8 +96,9 @@ class Host:
         Nothing is started yet, except the spares that the binding asks for.
         Raises ManifestError if there is no such plugin, or its binding is wrong.
         """
-        added = Plugin(self, self._engine, self._engine.bind(plugin))
-        self._plugins.append(added)
+        with Deferral():
+            added = Plugin(self, self._engine, self._engine.bind(plugin))
+            self._plugins.append(added)
         return added
 
     def run_pass(
@@ -120,7 +122,8 @@ class Host:
         from .envelope.options import plan
 
         self._engine.check_open()
-        planned = plan(directory, plugins, options, on_input_required)
+        with Deferral():
+            planned = plan(directory, plugins, options, on_input_required)
         steps = blocking_steps.BlockingSteps(self._engine, planned, on_input_required)
         self._passes.add(steps)
         try:
@@ -145,12 +148,14 @@ class Host:
         from .hook.blocking_rounds import BlockingRounds
         from .hook.providers import BlockingProvider
 
-        binding = self._engine.bind(plugin)
+        with Deferral():
+            binding = self._engine.bind(plugin)
         rounds = BlockingRounds(self._engine)
         self._rounds.add(rounds)
         try:
             (link,) = rounds.connect([hook.choose(binding, phases) if phases else binding])
         except BaseException:
+            rounds.end()  # a signal that was put off is raised when all are connected
             self._rounds.discard(rounds)
             raise
         return BlockingProvider(rounds, link, lambda: self._rounds.discard(rounds))
@@ -180,17 +185,18 @@ class Host:
 
         if isinstance(plugins, str | os.PathLike):
             raise LocalProtocolError("give a list of plugins, also for one")
-        bindings = [self._engine.bind(plugin) for plugin in plugins]
-        planned = plan(
-            bindings,
-            schema,
-            out,
-            write=write,
-            root=root,
-            facts=facts,
-            flags=flags,
-            work_signatures=work_signatures,
-        )
+        with Deferral():
+            bindings = [self._engine.bind(plugin) for plugin in plugins]
+            planned = plan(
+                bindings,
+                schema,
+                out,
+                write=write,
+                root=root,
+                facts=facts,
+                flags=flags,
+                work_signatures=work_signatures,
+            )
         rounds = BlockingRounds(self._engine)
         self._rounds.add(rounds)
         try:
@@ -206,12 +212,18 @@ class Host:
         at once, the others when they are first needed. The options are those of `FleetKeywords`. One that cannot be
         used is among the fleet's `rejected`, with the reason. Raises LocalProtocolError and HostClosed.
         """
-        from .duplex.blocking_fleet import BlockingFleet
-        from .duplex.options import plan
+        with with_descriptors("a fleet"):
+            from .duplex.blocking_fleet import BlockingFleet
+            from .duplex.options import plan
 
         self._engine.check_open()
-        fleet = BlockingFleet(plan(places, options), self._engine, self._fleets.discard, self)
-        self._fleets.add(fleet)
+        with Deferral():
+            planned = plan(places, options)
+            try:
+                fleet = BlockingFleet(planned, self._engine, self._fleets.discard, self)
+            except OSError as error:  # no descriptors to wait with
+                raise LocalProtocolError(f"a fleet cannot begin: {error.strerror}") from error
+            self._fleets.add(fleet)
         return fleet
 
     def console(
@@ -225,13 +237,18 @@ class Host:
         The options are those of `ConsoleKeywords`.
         Raises ManifestError, PluginFailure, LocalProtocolError and HostClosed.
         """
-        from .sideband.blocking_console import BlockingConsole
-        from .sideband.options import plan
+        with with_descriptors("a console"):
+            from .sideband.blocking_console import BlockingConsole
+            from .sideband.options import plan
 
         self._engine.check_open()
-        planned = plan(worker, name, options, {console.name for console in self._consoles})
-        console = BlockingConsole(planned, self._engine, self._consoles.discard, self)
-        self._consoles.add(console)
+        with Deferral(), with_descriptors("a console"):
+            planned = plan(worker, name, options, {console.name for console in self._consoles})
+            try:
+                console = BlockingConsole(planned, self._engine, self._consoles.discard, self)
+            except OSError as error:  # no descriptors to wait with
+                raise self._engine.launch_failure(planned.binding, error) from error
+            self._consoles.add(console)
         try:
             console.start()
         except BaseException:
@@ -249,22 +266,23 @@ class Host:
             self._abort.detach()
             return
         self._engine.closed = True
-        for steps in tuple(self._passes):
-            steps.abort(PASS_END_S)
-        for rounds in tuple(self._rounds):
-            rounds.abort(PASS_END_S)
-        self._rounds.clear()
-        for plugin in tuple(self._plugins):
-            plugin.close()
-        for console in tuple(self._consoles):
-            console.let_go()  # all are told before the first is waited for
-        for fleet in tuple(self._fleets):
-            fleet.close()
-        for console in tuple(self._consoles):
-            console.close()
-        self._engine.end_rest()
-        self._engine.launcher.close()
-        self._abort.detach()
+        with Deferral() as deferral:
+            for steps in tuple(self._passes):
+                deferral.interruptible(steps.abort, PASS_END_S)
+            for rounds in tuple(self._rounds):
+                rounds.abort(PASS_END_S)
+            self._rounds.clear()
+            for plugin in tuple(self._plugins):
+                plugin.close()
+            for console in tuple(self._consoles):
+                console.let_go()  # all are told before the first is waited for
+            for fleet in tuple(self._fleets):
+                fleet.close()
+            for console in tuple(self._consoles):
+                console.close()
+            self._engine.end_rest()
+            self._engine.launcher.close()
+            self._abort.detach()
 
 
 class Plugin:
@@ -280,7 +298,7 @@ class Plugin:
         self._running: set[ExecuteLink] = set()  # worked on by the thread that called
         self._drivers: dict[ExecuteLink, PollDriver] = {}
         self._pool = Pool(engine, binding, self._start, self._dismiss)
-        with self._changed:
+        with Deferral(), self._changed:
             self._pool.refill()
 
     @property
@@ -313,36 +331,43 @@ class Plugin:
     ) -> execute.Result:
         """Call *tool* and return its output with metadata, timings and warnings. Raises like `call`."""
         request = execute.call(self.binding, tool, input, context, timeout)
-        with self._changed:
-            self._pool.retire_stale()
-        began = self._engine.clock()
-        link = self._take()
-        try:
-            link.conversation.execute(request, began, timeout)
-            link.pump()
-            self._drivers[link].turn()  # a spare's handshake may still be unread: the request goes out first
+        # Ctrl-C waits until nothing is half done: no process may be started of which nobody knows.
+        with Deferral() as deferral:
             with self._changed:
-                self._pool.refill()
-            self._run(link)
-        finally:
-            self._release(link)
+                self._pool.retire_stale()
+            began = self._engine.clock()
+            link = self._take()
+            try:
+                self._drivers[link].deferral = deferral
+                link.conversation.execute(request, began, timeout)
+                link.pump()
+                self._drivers[
+                    link
+                ].turn()  # a spare's handshake may still be unread: the request goes out first
+                with self._changed:
+                    self._pool.refill()
+                self._run(link)
+            finally:
+                self._release(link)
         result = self._conclude(link)
         self._pool.note_success()
         return result
 
     def describe(self) -> Manifest:
         """Start the plugin, shake hands, and return what it says about itself. Raises PluginFailure."""
-        link = self._take()
-        session = link.conversation
-        try:
-            self._run(link, lambda: link.finished or session.state is not State.HANDSHAKING)
-            session.retire()
-            link.pump()
-            with self._changed:
-                self._pool.refill()
-            self._run(link)
-        finally:
-            self._release(link)
+        with Deferral() as deferral:
+            link = self._take()
+            session = link.conversation
+            try:
+                self._drivers[link].deferral = deferral
+                self._run(link, lambda: link.finished or session.state is not State.HANDSHAKING)
+                session.retire()
+                link.pump()
+                with self._changed:
+                    self._pool.refill()
+                self._run(link)
+            finally:
+                self._release(link)
         if session.fault is not None:
             self._conclude(link)
         assert session.manifest is not None
@@ -352,7 +377,7 @@ class Plugin:
         """End every process of this plugin; calls in other threads raise HostClosed. Idempotent; bounded."""
         if self._engine.forked:
             return
-        with self._changed:
+        with Deferral(), self._changed:
             self._closed = True
             if (host := self._host()) is not None:
                 host._forget(self)
@@ -377,6 +402,7 @@ class Plugin:
 
     def _release(self, link: ExecuteLink) -> None:
         """The caller is done with *link*, or was interrupted: make sure that its process is gone."""
+        self._drivers[link].deferral = None
         if not link.finished:
             link.end(Rung.KILL)
             self._run(link)

@@ -12,14 +12,19 @@ import signal
 from collections.abc import Callable
 from threading import get_ident, main_thread
 from types import FrameType
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 from msgspec import Struct
+
+from ..files.checkpoints import checked
 
 try:  # what `signal` wraps: the names that it puts around numbers cost more than all the rest of a call
     _signal = importlib.import_module("_signal")
 except ImportError:
     _signal = signal
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _set, _get = _signal.signal, _signal.getsignal
 SIGINT = int(signal.SIGINT)
 
@@ -35,14 +40,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_find_main)  # whoever forks is the main thread of the copy
 
 
+def _nothing() -> None:
+    """Do nothing: no wait has to be ended."""
+
+
 class Deferral(Struct, eq=False):
     """While it is entered by the main thread, SIGINT waits until it is delivered, at its end at the latest.
 
     *wake* ends a wait.
     """
 
-    wake: Callable[[], None]
+    wake: Callable[[], None] = _nothing
     is_pending: bool = False
+    _is_open: bool = False
     _before: Callable[[int, FrameType | None], Any] | None = None
 
     def __enter__(self) -> Self:
@@ -65,7 +75,33 @@ class Deferral(Struct, eq=False):
             self.is_pending = False
             self._before(SIGINT, None)
 
+    def at_checkpoints(self, work: Callable[[], T]) -> T:
+        """Return what *work* returns, which may be interrupted at its checkpoints, and before and after it.
+
+        For the thread that has entered.
+        """
+        self.deliver()
+        with checked(self.deliver):
+            result = work()
+        self.deliver()
+        return result
+
+    def interruptible(self, work: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:
+        """Return what *work* returns, which may be interrupted at any moment, and so may open nothing.
+
+        For the thread that has entered.
+        """
+        self._is_open = True  # first: a signal that comes after this line is delivered at once
+        try:
+            self.deliver()
+            return work(*args, **keywords)
+        finally:
+            self._is_open = False
+
     def _note(self, number: int, frame: FrameType | None) -> None:
         del number, frame
         self.is_pending = True
-        self.wake()
+        if self._is_open:
+            self.deliver()
+        else:
+            self.wake()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from signal import SIGKILL
@@ -17,7 +19,7 @@ from ..contracts.base import Event as SessionEvent
 from ..contracts.base import Session
 from ..contracts.execute import host as execute
 from ..contracts.execute.session import ExecuteSession
-from ..errors import HostClosed, Unsupported
+from ..errors import HostClosed, LocalProtocolError, Unsupported
 from ..failures import PluginFailure
 from ..manifest import binding as bindings
 from ..manifest import project
@@ -28,6 +30,7 @@ from ..process.link import Link
 from ..process.local import LocalLauncher
 from ..process.news import ProcessNews, StderrLine
 from ..process.watcher import Watcher
+from . import monkey_patching
 from .events import Event, EventBus, Failed, Listener
 
 ABORT_S = 2.0  # for the kernel to take away what was killed when the interpreter ends
@@ -35,6 +38,18 @@ _grace = lru_cache(maxsize=64)(Grace)  # most plugins have the same, and share i
 
 
 S = TypeVar("S", bound=Session)
+
+
+@contextmanager
+def with_descriptors(what: str) -> Iterator[None]:
+    """Let a LocalProtocolError come of an import, or a file, for which there is no descriptor: *what* cannot begin."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        problem = "this host has no descriptors left: raise its `ulimit -n`"
+        raise LocalProtocolError(f"{what} cannot begin: {problem}") from error
 
 
 class BoundLink(Link, Generic[S]):
@@ -75,6 +90,7 @@ class Engine:
         clock: Callable[[], float] = time.monotonic,
         on_event: Listener | None = None,
     ) -> None:
+        monkey_patching.check()
         self.launcher = launcher if launcher is not None else LocalLauncher()
         self.clock = clock
         self.bus = EventBus()
@@ -108,7 +124,7 @@ class Engine:
                     raise HostClosed("the host is closed")
                 process = self.launcher.launch(binding)
         except (OSError, Unsupported, ValueError) as error:  # ValueError: words that cannot be encoded
-            raise self.fail(self._launch_failure(binding, error)) from error
+            raise self.launch_failure(binding, error) from error
         link = self._join(binding, process, session(started), watcher)
         spawned = self.clock()
         link.conversation.note_time(spawned)
@@ -136,6 +152,12 @@ class Engine:
         """Tell everybody about *failure*, and return it."""
         self.bus.publish(Event(failure.plugin, None, self.clock(), Failed(failure)))
         return failure
+
+    def launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:
+        """Tell everybody that *binding* could not be started because of *error*, and return the failure."""
+        reason = self.launcher.diagnose(binding, error)
+        hint = None if isinstance(error, OSError) else "Change the binding, or the host, as it says."
+        return self.fail(outcome.launch_failure(binding, f"it could not be started: {reason}", hint=hint))
 
     def conclude(self, link: ExecuteLink) -> execute.Result:
         """Return what a finished link brought. Raises PluginFailure or RemoteError."""
@@ -185,18 +207,15 @@ class Engine:
         link.keeper = None
         return link
 
-    def _launch_failure(self, binding: Binding, error: Exception) -> PluginFailure:
-        reason = self.launcher.diagnose(binding, error)
-        hint = None if isinstance(error, OSError) else "Change the binding, or the host, as it says."
-        return outcome.launch_failure(binding, f"it could not be started: {reason}", hint=hint)
-
     def _discard(self, process: Process) -> None:
         """Kill and reap *process* here and now; bounded."""
         process.send_signal(SIGKILL)
         until = time.monotonic() + ABORT_S
         while not process.has_exited() and (left := until - time.monotonic()) > 0:
             if process.exit_fd is not None:
-                select.select([process.exit_fd], [], [], left)
+                poll = select.poll()  # `select` knows no descriptor above 1023
+                poll.register(process.exit_fd, select.POLLIN)
+                poll.poll(left * 1000)
             else:
                 time.sleep(0.01)
         if process.has_exited():

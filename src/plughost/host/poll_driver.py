@@ -9,6 +9,7 @@ import select
 from collections.abc import Callable, Sequence
 
 from ..process.link import Link
+from .deferral import Deferral
 
 _READ = select.POLLIN
 _WRITE = select.POLLOUT
@@ -20,10 +21,11 @@ SIGNAL_S = 0.5
 class PollDriver:
     """Watches one link, or several that are waited for together. Whichever thread calls `run` does the work."""
 
-    __slots__ = ("_clock", "_poll", "_readers", "_writers")
+    __slots__ = ("_clock", "_poll", "_readers", "_writers", "deferral")
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
+        self.deferral: Deferral | None = None  # whose signals are delivered while it waits
         self._poll = select.poll()
         self._readers: dict[int, Callable[[], None]] = {}
         self._writers: dict[int, Callable[[], None]] = {}
@@ -75,7 +77,11 @@ class PollDriver:
         if deadline is not None:
             wait = min(wait, max(0.0, deadline - self._clock()))
         # What has arrived is heard before what is overdue is judged.
-        for fd, mask in self._poll.poll(wait * 1000 + 0.5):
+        milliseconds = wait * 1000 + 0.5
+        deferral, poll = self.deferral, self._poll.poll
+        for fd, mask in (
+            poll(milliseconds) if deferral is None else deferral.interruptible(poll, milliseconds)
+        ):
             self._dispatch(fd, mask)
 
     def _tick(self, link: Link) -> None:

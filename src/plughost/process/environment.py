@@ -1,4 +1,4 @@
-"""The environment a plugin gets: what its binding lists, and one variable that marks the run. Nothing else."""
+"""The environment of a plugin: what its binding lists, no colours, and one variable that marks the run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from ..manifest.binding import Environment
 
 MARKER = "PLUGHOST_RUN"  # inherited by every descendant, so that one that slips away is still known
 
+# Standard error is a pipe to the host's log, where colours are noise. A binding that lists these has its own way.
+PLAIN = {"NO_COLOR": "1", "TERM": "dumb"}
+
 
 def build(environment: Environment, ours: Mapping[str, str], run: str) -> dict[str, str]:
-    """Return the variables for a plugin: the allowed ones of *ours*, the given ones, and the marker."""
-    inherited = {name: ours[name] for name in environment.inherit if name in ours}
-    return {**inherited, **environment.set, MARKER: run}
+    """Return the variables for a plugin: PLAIN, the allowed ones of *ours*, the given ones, and the marker."""
+    return {**PLAIN, **environment.inherited(ours), **environment.set, MARKER: run}

@@ -13,6 +13,8 @@ import signal
 import sys
 import time
 
+CHASES = 100  # looks at the newest processes, at most, as long as newer ones appear
+NEWEST = 8  # processes that are looked at each time
 CLEAN_PASSES = 3  # looks at the process table that must find nothing
 PASS_PAUSE_S = 0.02  # a process that was being started when its host died needs a moment to show its mark
 LIMIT_S = 10.0  # for a process that cannot be ended: the kernel holds it
@@ -95,40 +97,95 @@ def _sweep(mark: bytes, groups: set[int]) -> bool:
             groups.discard(group)
     if not os.path.isdir("/proc/self"):
         return found
-    mine = os.getpid()
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != mine and _marked(int(name), mark):
-            found = True
-            _end(int(name), mark)
+    return (
+        _end_newest(mark)
+        or _end_marked([int(name) for name in os.listdir("/proc") if name.isdigit()], mark)
+        or found
+    )
+
+
+def _end_newest(mark: bytes) -> bool:
+    """End what carries *mark* among the newest processes: one that forks and exits all the time is never in a list."""
+    found = False
+    for _ in range(CHASES):
+        newest = _newest_pid()
+        found = _end_marked(range(newest, max(newest - NEWEST, 1), -1), mark) or found
+        if _newest_pid() == newest:
+            break
     return found
 
 
-def _end(pid: int, mark: bytes) -> None:
-    """Kill *pid* if it carries *mark*: through a pidfd where there are any, so that a recycled number means nobody."""
+def _end_marked(pids: range | list[int], mark: bytes) -> bool:
+    found, mine = False, os.getpid()
+    for pid in pids:
+        if pid != mine and _end(pid, mark):
+            found = True
+    return found
+
+
+def _newest_pid() -> int:
+    with open("/proc/loadavg", "rb") as file:
+        return int(file.read().split()[-1])
+
+
+def _end(pid: int, mark: bytes) -> bool:
+    """Kill *pid* and its group if it carries *mark*; True if it does.
+
+    Numbers are recycled. While a pidfd that was opened first shows that its process is not yet reaped, what was read is
+    of that process, and neither its number nor that of its group is another's.
+    """
     try:
         pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+    except ProcessLookupError:
+        return False
     except OSError:
         pidfd = -1
     try:
         if not _marked(pid, mark):
-            return
-        if pidfd >= 0:
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        else:
-            os.kill(pid, signal.SIGKILL)
-    except OSError:
-        pass
+            return False
+        try:
+            _kill(pid, pidfd)
+        except OSError:
+            pass
+        return True
     finally:
         if pidfd >= 0:
             os.close(pidfd)
 
 
+def _kill(pid: int, pidfd: int) -> None:
+    """Kill *pid* and its group, at once: a moment later it may have forked and be gone. Raises OSError."""
+    if os.getsid(pid) != os.getsid(0):  # as always: all members of its session descend from a plugin
+        group = os.getpgid(pid)
+        if pidfd >= 0:
+            signal.pidfd_send_signal(pidfd, 0)  # raises OSError if it is reaped
+        os.killpg(group, signal.SIGKILL)
+    if pidfd >= 0:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    else:
+        os.kill(pid, signal.SIGKILL)
+
+
 def _marked(pid: int, mark: bytes) -> bool:
+    """Tell whether *pid* carries *mark*. If its first thread has ended, the others still show its environment."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return any(variable.startswith(mark) for variable in file.read().split(b"\0"))
+            if environment := file.read():
+                return _holds(environment, mark)
     except OSError:
-        return False
+        pass
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            if int(task) != pid:
+                with open(f"/proc/{pid}/task/{task}/environ", "rb") as file:
+                    return _holds(file.read(), mark)
+    except OSError:
+        pass
+    return False
+
+
+def _holds(environment: bytes, mark: bytes) -> bool:
+    return any(variable.startswith(mark) for variable in environment.split(b"\0"))
 
 
 if __name__ == "__main__":

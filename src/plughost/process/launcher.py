@@ -51,10 +51,17 @@ class Process(Protocol):
     def send_signal(self, number: int) -> None:
         """Signal the whole process group. A group that is gone is no error."""
 
+    def begin_search(self, *, held: bool) -> int | None:
+        """Begin to look for what outlived the ended process. *held* says that a pipe has not reached its end.
+
+        Returns a descriptor that becomes readable when the search is over; None if it is over already, as it is
+        where nothing was found.
+        """
+
     def find_survivors(self, *, held: bool) -> list[Survivor]:
         """Return what outlived the ended process, and end it unless the binding allows survivors.
 
-        *held* says that a pipe has not reached its end, so somebody must be holding it.
+        Waits for the search if it has begun and is not over: that may take seconds.
         """
 
     def reap(self) -> ExitStatus:

@@ -53,7 +53,7 @@ class Link:
 
     __slots__ = (
         "_appetite", "_beside", "_clock", "_ending_input", "_ladder", "_observe", "_open",
-        "_peak_kib", "_pending", "_respite", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
+        "_peak_kib", "_pending", "_respite", "_search_fd", "_stderr", "_survivors", "_unread", "_watcher", "_writing",
         "_writing_beside", "exit_status", "finished", "just_written", "on_change", "on_stderr", "process", "session",
         "shortcut", "utter", "watch_memory", "wire",
     )  # fmt: skip
@@ -96,6 +96,7 @@ class Link:
         self._beside = _NOTHING  # what is still to be written beside stdin; stdin waits for it
         self._writing_beside = False
         self._survivors: tuple[Survivor, ...] = ()
+        self._search_fd: int | None = None  # while survivors are being ended: tells when that is over
         self._unread = 0
         self._appetite = READ_SIZE
         self._respite = Respite()
@@ -155,18 +156,20 @@ class Link:
 
     def hear(self) -> None:
         """Hear what has arrived, before something new is said: what came unasked must not pass for an answer."""
-        if not self.finished and self._read(Channel.STDOUT):
+        if not self._is_gone and self._read(Channel.STDOUT):
             self.pump()
 
     def on_exit(self) -> None:
         """The process may have ended: look."""
-        if not self.finished and self.process.has_exited():
+        if not self._is_gone and self.process.has_exited():
             self._bury()
             self.pump()
 
     def on_tick(self, now: float) -> None:
         """Time has passed. On systems without exit descriptors this is also when exits are noticed."""
         self._catch_up()
+        if self._search_fd is not None:  # what comes now, or does not, decides nothing any more
+            return
         if not self._respite.lasts(self.session.next_deadline(), now):
             self.session.receive_tick(now)
         self.pump()
@@ -179,7 +182,7 @@ class Link:
     def _catch_up(self) -> None:
         """Hear what came, no more than a pipe holds, and see what happened, before a deadline is believed."""
         self.on_exit()
-        if self.finished:
+        if self._is_gone:
             return
         if Channel.CONTROL_IN in self._open:
             self._on_control()
@@ -198,8 +201,13 @@ class Link:
 
     # What the driver asks
 
+    @property
+    def _is_gone(self) -> bool:
+        """The process has ended, and perhaps what it left behind is still being ended."""
+        return self.finished or self._search_fd is not None
+
     def next_deadline(self) -> float | None:
-        if self.finished:
+        if self.finished or self._search_fd is not None:
             return None
         at, rung_at = self._respite.moved(self.session.next_deadline()), self._ladder.next_deadline()
         if rung_at is not None and (at is None or rung_at < at):
@@ -432,8 +440,22 @@ class Link:
         """The process has ended: hear the rest of it, end what it left behind, and take it away."""
         for channel in _HEARD:
             self._drain(channel)
-        held = bool(self._open)
-        self._survivors = tuple(self.process.find_survivors(held=held))
+        self._search_fd = self.process.begin_search(held=bool(self._open))
+        if self._search_fd is None:
+            self._take_away()
+            return
+        self._ladder.end()
+        for fd in (self.process.exit_fd, *(self.process.fileno(channel) for channel in self._open)):
+            if fd is not None:
+                self._watcher.unwatch(fd)  # but not closed: who holds the other end is looked for
+        self._watcher.watch(self._search_fd, self._take_away)
+
+    def _take_away(self) -> None:
+        """What the process left behind is found and ended: nothing is left to be heard."""
+        fd, self._search_fd = self._search_fd, None
+        if fd is not None:
+            self._watcher.unwatch(fd)
+        self._survivors = tuple(self.process.find_survivors(held=bool(self._open)))
         for channel in _HEARD:
             if channel in self._open:
                 self._hear(channel, b"")

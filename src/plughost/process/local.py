@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from contextlib import suppress
 from functools import partial
 
@@ -26,7 +27,8 @@ from ..autopsy import ExitStatus, Survivor
 from ..contracts.base import Channel
 from ..errors import Unsupported
 from ..manifest.binding import Binding
-from . import command, environment, landlock, limits, proc_file, survivors
+from . import command, environment, landlock, limits, proc_file, process_table, survivors
+from .background import Background, is_readable
 from .guard import Guard
 from .launcher import READ_SIZE
 
@@ -47,6 +49,7 @@ VARIABLES = {
     "MCP_CONSOLE_IPC_READ_FD": Channel.CONTROL_OUT,
     "MCP_CONSOLE_IPC_WRITE_FD": Channel.CONTROL_IN,
 }
+LAST_WAIT_S = 0.5  # for processes that were killed and had not ended, when their host is closed
 _PEAK = re.compile(rb"^VmHWM:\s*(\d+) kB", re.M)
 _MISSING = {errno.ENOENT, errno.ENOTDIR}
 
@@ -60,8 +63,11 @@ class LocalProcess:
         "_inherited_kib",
         "_is_widened",
         "_keep_survivors",
+        "_launched",
         "_launcher",
         "_run",
+        "_search",
+        "_searching",
         "command",
         "exit_fd",
         "pid",
@@ -85,6 +91,9 @@ class LocalProcess:
         self._fds = fds
         self._run = run
         self._launcher = launcher
+        self._launched = time.monotonic()
+        self._search: survivors.Search | None = None
+        self._searching: Background | None = None
         self._keep_survivors = keep_survivors
         self._has_keys = has_keys
         self._inherited_kib = _kib(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -135,28 +144,45 @@ class LocalProcess:
 
     def has_exited(self) -> bool:
         try:
-            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            # A process that is traced cannot be waited for before its tracer lets it go.
+            return self._is_waitable() or self._is_ended()
         except ChildProcessError:
             return True  # somebody else reaped it, for instance by ignoring SIGCHLD
+
+    def _is_waitable(self) -> bool:
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def _is_ended(self) -> bool:
+        return self.exit_fd is not None and is_readable(self.exit_fd)
 
     def send_signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
-    def find_survivors(self, *, held: bool) -> list[Survivor]:
-        end = not self._keep_survivors
+    def begin_search(self, *, held: bool) -> int | None:
         if not survivors.supported:
-            if end:
+            if not self._keep_survivors:
                 self.send_signal(signal.SIGKILL)
-            return []
+            return None
         trace = survivors.Trace(
             self._run,
             self.pid,
             written=self._pipe_names(*WRITTEN) if held else frozenset(),
             read=self._pipe_names(*READ) if held else frozenset(),
-            since=survivors.started_at(self.pid),
+            age_s=time.monotonic() - self._launched,
         )
-        return survivors.find(trace, self._launcher.alive(), end=end)
+        self._search = survivors.Search(trace, self._launcher.alive(), end=not self._keep_survivors)
+        if self._search.is_over_at_once():
+            return None
+        self._searching = Background(self._search.finish)
+        return self._searching.fd
+
+    def find_survivors(self, *, held: bool) -> list[Survivor]:
+        if self._search is None:
+            self.begin_search(held=held)
+        if self._searching is not None:
+            self._searching.join()
+        return self._search.found if self._search is not None else []
 
     def _pipe_names(self, *channels: Channel) -> frozenset[str]:
         fds = [self._fds[channel] for channel in channels if channel in self._fds]
@@ -165,7 +191,12 @@ class LocalProcess:
     def reap(self) -> ExitStatus:
         self._launcher.forget(self._run, self.pid)
         try:
-            _, status, usage = os.wait4(self.pid, 0)
+            pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+            if pid == 0 and self._is_ended():  # another process traces it, and keeps it
+                self._launcher.reap_later(self.pid)
+                return _exit_of_traced(self.pid)
+            if pid == 0:
+                _, status, usage = os.wait4(self.pid, 0)
         except ChildProcessError:
             return ExitStatus()
         code = os.waitstatus_to_exitcode(status)
@@ -184,6 +215,10 @@ class LocalProcess:
         if self.exit_fd is not None:
             os.close(self.exit_fd)
             self.exit_fd = None
+        if self._searching is not None:
+            self._searching.close()
+        if self.pid in self._launcher.alive():  # it could not be ended, or could not be waited for
+            self._launcher.reap_later(self.pid)
 
     def _widen(self, channel: Channel) -> None:
         if not self._has_keys:
@@ -217,6 +252,7 @@ class LocalLauncher:
         self._runs = 0
         self._alive: set[int] = set()
         self._open: set[str] = set()  # runs that were begun and not yet reaped
+        self._unreaped: set[int] = set()  # held by a tracer, or not ended when they should have
 
     def launch(self, binding: Binding) -> LocalProcess:
         if not binding.cwd.is_dir():
@@ -232,6 +268,8 @@ class LocalLauncher:
         if self._owner != os.getpid():  # a forked copy of the host: its runs are its own
             self.close()
             self._begin()
+        if self._unreaped:
+            self._reap_unreaped()
         if self._guard is None:
             self._guard = Guard(self._marker)
         self._runs += 1
@@ -293,15 +331,37 @@ class LocalLauncher:
         if self._owner == os.getpid():
             for run in tuple(self._open):  # what an interrupt has torn from whoever was to end it
                 self._sweep(run)
+            self._await_unreaped()
+            self._reap_unreaped()
         guard, self._guard = self._guard, None
         if guard is not None:
             guard.close()
 
     def _sweep(self, run: str) -> None:
         self._open.discard(run)
-        for pid in survivors.sweep(run) if survivors.supported else ():
-            with suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+        if survivors.supported:
+            survivors.sweep(run)
+
+    def reap_later(self, pid: int) -> None:
+        """Take *pid* from the process table when that is possible."""
+        self._unreaped.add(pid)
+
+    def _await_unreaped(self) -> None:
+        """Wait for those that were given up on, which may be about to end: later nobody would reap them. Bounded."""
+        until = time.monotonic() + LAST_WAIT_S
+        for pid in self._unreaped if survivors.supported else ():
+            with suppress(OSError), survivors.pidfd_of(pid) as pidfd:
+                is_readable(pidfd, max(0.0, until - time.monotonic()))
+
+    def _reap_unreaped(self) -> None:
+        for pid in tuple(self._unreaped):
+            try:
+                is_reaped = os.waitpid(pid, os.WNOHANG)[0] == pid
+            except ChildProcessError:
+                is_reaped = True
+            if is_reaped:
+                self._unreaped.discard(pid)
+                self._alive.discard(pid)
 
     def alive(self) -> set[int]:
         """Return the process ids of those that were started and not yet reaped."""
@@ -325,6 +385,7 @@ def _spawn(
     opened: list[int] = []
     theirs: dict[Channel, int] = {}
     fds: dict[Channel, int] = {}
+    popen: subprocess.Popen[bytes] | None = None
     try:
         for channel in (*READ, *WRITTEN) if beside else (Channel.STDIN, Channel.STDOUT, Channel.STDERR):
             ends = os.pipe()
@@ -347,6 +408,8 @@ def _spawn(
     except BaseException:
         for fd in opened:
             os.close(fd)
+        if popen is not None:
+            _end_child(popen.pid)
         raise
     for fd in theirs.values():
         os.close(fd)
@@ -356,15 +419,24 @@ def _spawn(
 
 
 def _open_exit(pid: int) -> int | None:
-    """Return a descriptor for the exit of our child *pid*; if there is none left to have, end the child."""
+    """Return a descriptor for the exit of our child *pid*, None where the system has none. Raises OSError."""
     if not hasattr(os, "pidfd_open"):
         return None
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
+    return os.pidfd_open(pid)
+
+
+def _end_child(pid: int) -> None:
+    with suppress(ProcessLookupError, ChildProcessError):
         os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        raise
+
+
+def _exit_of_traced(pid: int) -> ExitStatus:
+    status = process_table.exit_status_of(pid)
+    if status is None:
+        return ExitStatus()
+    code = os.waitstatus_to_exitcode(status)
+    return ExitStatus(code=code if code >= 0 else None, signal=-code if code < 0 else None)
 
 
 def _kib(maxrss: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 READ_SIZE = 16_384  # bytes: most are smaller
+LINE_SIZE = 4_096  # bytes: more than a file of one line has
 
 
 def read(path: str) -> bytes:
@@ -17,3 +18,12 @@ def read(path: str) -> bytes:
     finally:
         os.close(fd)
     return b"".join(pieces)
+
+
+def read_line(path: str) -> bytes:
+    """Return what *path*, a file of one line, holds now: the kernel gives that at once. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, LINE_SIZE)
+    finally:
+        os.close(fd)

@@ -112,10 +112,18 @@ class Lifecycle:
         self.policy = policy
         self._failures.follow(policy)
 
-    def used(self, now: float, *, until: float | None = None) -> None:
-        """Something went to or came from the plugin. A call that may last *until* then keeps it in use so long."""
-        self._note(now)
-        self._last_used = max(self._last_used, self._now if until is None else until)
+    def used(self, at: float, *, until: float | None = None) -> None:
+        """Something went to or came from the plugin at *at*, perhaps a while ago.
+
+        A call that may last *until* then keeps it in use so long.
+        """
+        self._note(at)
+        self._last_used = max(self._last_used, at if until is None else until)
+
+    def is_idle(self, now: float) -> bool:
+        """Tell whether it runs, and nobody has used it for so long that it is to be let go."""
+        reap = self.policy.idle_reap_s
+        return self.state is State.RUNNING and bool(reap) and now >= self._last_used + reap
 
     def spawned(self, now: float) -> Actions:
         """The process exists; it has yet to answer init."""
@@ -206,8 +214,7 @@ class Lifecycle:
     def tick(self, now: float) -> Actions:
         """It is *now*: do what is due."""
         self._note(now)
-        reap = self.policy.idle_reap_s
-        if self.state is State.RUNNING and reap and self._now >= self._last_used + reap:
+        if self.is_idle(self._now):
             self._move(Happening.STOP)
             return (BeginShutdown(StopReason.IDLE),)
         return self._start_if_due()
@@ -260,17 +267,14 @@ class Lifecycle:
         return self._start_if_due()
 
     def _start_if_due(self) -> Actions:
-        """Start what is wanted and may be started; let a backoff end that nobody waits for."""
+        """Start what is wanted and may be started, and what crashed once its backoff is over."""
         if self._process is not _Process.NONE or self.state not in (State.IDLE, State.BACKOFF):
             return ()
         if self.state is State.BACKOFF and self._now < self._backoff_until:
             return ()
-        eager = self.state is State.BACKOFF and self.policy.spawn is SpawnMode.EAGER
-        if self._wanted or eager:
+        if self._wanted or self.state is State.BACKOFF:
             self._wanted = False
             self._process = _Process.STARTING
             self._move(Happening.START)
             return (Spawn(),)
-        if self.state is State.BACKOFF:
-            self._move(Happening.BACKOFF_OVER)
         return ()

@@ -23,12 +23,12 @@ class State(StrEnum):
 class Happening(StrEnum):
     """What can happen to a plugin."""
 
-    START = "it is wanted, and nothing is in the way"
+    START = "it is wanted, or its wait is over"
     INIT_DONE = "init is answered"
     FAILED = "it fails"
     FAILED_ENOUGH = "it fails once too often"
     EXITED = "its process ends, as it may"
-    BACKOFF_OVER = "the wait is over, and nobody wants it"
+    BACKOFF_OVER = "the wait is called off"
     STOP = "it is idle, stopped, reloaded, or the host closes"
     RELOAD = "somebody has mended it"
 

@@ -23,7 +23,7 @@ from ..contracts.duplex.news import Answered, Called, Ignored, News, Told
 from ..contracts.duplex.session import DuplexSession
 from ..contracts.duplex.terms import Terms
 from ..failures import FailureCode
-from ..messages.jsonrpc import INTERNAL_ERROR, ErrorResponse
+from ..messages.jsonrpc import INTERNAL_ERROR, ErrorResponse, Id
 from .duplex_setting import NOWHERE, Setting
 from .duplex_stderr import Stderr
 from .duplex_wire import Wire
@@ -121,7 +121,7 @@ class Driver:
             case _:
                 pass
 
-    def _serve(self, id: int, method: str, params: Raw) -> None:
+    def _serve(self, id: Id, method: str, params: Raw) -> None:
         try:
             answer = self.services.call(method, params)
         except (

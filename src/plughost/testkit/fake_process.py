@@ -147,6 +147,9 @@ class FakeProcess:
         if number == 9 or (number == 15 and 15 not in self.ignores):
             self.exit(signal=number)
 
+    def begin_search(self, *, held: bool) -> int | None:
+        return None
+
     def find_survivors(self, *, held: bool) -> list[Survivor]:
         return self.survivors
 
