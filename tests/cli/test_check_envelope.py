@@ -133,6 +133,15 @@ def test_describe_of_a_worker_that_answers_nonsense_is_a_failure(run: Run) -> No
     assert ran.json["failure"]["code"] == "malformed_response"
 
 
+def test_describe_tells_that_a_worker_is_not_asked_about_variables(run: Run, stamper: Path) -> None:
+    manifest = stamper / "manifest.yml"
+    manifest.write_text(manifest.read_text() + "command: [no-such-program]\n")
+    ran = run("describe", str(stamper))
+    assert ran.status == 0
+    assert "it is not asked" in ran.stdout
+    assert "took" not in ran.stdout
+
+
 def test_describe_of_a_bare_command_does_without_a_manifest(run: Run) -> None:
     ran = run("describe", "--contract", "envelope", "--json", "--", *CANARY, "well-behaved")
     assert ran.status == 0
@@ -203,12 +212,21 @@ def test_doctor_says_what_is_wrong(expected: str, run: Run, stamper: Path) -> No
 
 
 @pytest.mark.thin(3)
-@pytest.mark.parametrize("fault", ["validates-with-exit-1", "validates-like-a-run", "reads-nothing"])
+@pytest.mark.parametrize("fault", ["validates-with-exit-1", "true", "false"])
 def test_doctor_tells_how_a_worker_fails(fault: str, run: Run) -> None:
-    command = ["true"] if fault == "reads-nothing" else [*CANARY, fault]
+    command = [fault] if fault in ("true", "false") else [*CANARY, fault]
     ran = run("doctor", "--contract", "envelope", "--json", "--", *command)
     assert ran.status == 1
     assert ran.json["findings"][-1]["advice"]
+
+
+@pytest.mark.requirement("envelope:validate:known")
+@pytest.mark.parametrize("fault", [canaries.WITHOUT_MODES, canaries.NO_WORDS])
+def test_a_bare_command_need_not_know_of_validations(fault: str, run: Run) -> None:
+    for command in ("check", "doctor", "describe"):
+        ran = run(command, "--contract", "envelope", "--", *CANARY, fault)
+        assert ran.status == 0, ran.stdout
+    assert "a request for no file" in run("doctor", "--contract", "envelope", "--", *CANARY, fault).stdout
 
 
 def test_doctor_of_a_wrong_manifest_names_key_and_remedy(run: Run, stamper: Path) -> None:

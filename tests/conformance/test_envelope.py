@@ -14,7 +14,8 @@ from plughost.conformance.envelope_ground import Layout
 from plughost.conformance.envelope_subject import subject
 from plughost.conformance.report import Report, Status
 from plughost.conformance.requirements import requirements
-from plughost.manifest.binding import Binding, Limits
+from plughost.manifest import binding as bindings
+from plughost.manifest.binding import Binding, EnvelopeOptions, Limits
 from plughost.process import landlock
 from plughost.process.local import LocalLauncher
 
@@ -60,9 +61,17 @@ def test_the_well_behaved_canary_passes_every_axis(
 @pytest.mark.parametrize("fault", canaries.FAULTS)
 def test_the_axis_of_a_fault_notices_it(fault: str, tmp_path: Path, launcher: LocalLauncher) -> None:
     clause = canaries.FAULTS[fault]
-    verdict = CHECKS[clause](Examination(subject(canary(fault, tmp_path)), launcher))
+    found = subject(canary(fault, tmp_path), {"operator": "Ada"})
+    verdict = CHECKS[clause](Examination(found, launcher))
     expected = Advice if fault in canaries.MILD else str
     assert isinstance(verdict, expected), f"{clause} did not notice {fault}"
+
+
+def test_a_worker_whose_manifest_is_lenient_may_leave_out_an_empty_report(
+    tmp_path: Path, launcher: LocalLauncher
+) -> None:
+    lenient = bindings.replace(canary("no-empty-report", tmp_path), envelope=EnvelopeOptions(lenient=True))
+    assert CHECKS["envelope:request:files"](Examination(subject(lenient), launcher)) is None
 
 
 @pytest.mark.skipif(not landlock.available(), reason="no Landlock")
@@ -91,6 +100,18 @@ def test_without_any_answer_the_axes_that_need_one_are_skipped(
 def test_a_fault_breaks_no_other_axis(fault: str, tmp_path: Path, launcher: LocalLauncher) -> None:
     report = examine(Examination(subject(canary(fault, tmp_path)), launcher))
     assert [axis.id for axis in report.axes if axis.status is Status.FAILED] == [canaries.FAULTS[fault]]
+
+
+def test_a_worker_that_knows_no_modes_breaks_no_clause(tmp_path: Path, launcher: LocalLauncher) -> None:
+    report = examine(Examination(subject(canary(canaries.WITHOUT_MODES, tmp_path)), launcher))
+    assert report.passed
+    assert status_of(report, "validate:answers") is Status.SKIPPED
+
+
+def test_a_worker_may_report_on_a_file_by_its_whole_path(tmp_path: Path, launcher: LocalLauncher) -> None:
+    found = Examination(subject(canary(canaries.WHOLE_PATHS, tmp_path)), launcher)
+    assert found.relative.given == ("below/another.txt", "sample.csv", "sample.json", "sample.txt")
+    assert CHECKS["envelope:request:files"](found) is None
 
 
 def test_advice_is_no_broken_clause(tmp_path: Path, launcher: LocalLauncher) -> None:

@@ -75,13 +75,13 @@ def test_a_required_variable_is_made_up_unless_it_is_given(tmp_path: Path) -> No
     binding = project.read(write(tmp_path))
     assert subject(binding).variables == {"operator": MADE_UP}
     assert subject(binding, {"operator": "Ada"}).variables == {"operator": "Ada"}
-    assert validate(subject(binding)) == ()
-    assert len(validate(subject(binding, {"operator": ""}))) == 1
+    assert validate(subject(binding)).objections == ()
+    assert len(validate(subject(binding, {"operator": ""})).objections) == 1
 
 
 def test_a_class_that_differs_from_its_manifest_is_an_objection(tmp_path: Path) -> None:
     binding = project.read(write(tmp_path, version="1.1"))
-    assert ["version" in each for each in validate(subject(binding))] == [True]
+    assert ["version" in each for each in validate(subject(binding)).objections] == [True]
 
 
 def test_a_worker_that_does_not_validate_is_a_failure() -> None:
@@ -89,8 +89,8 @@ def test_a_worker_that_does_not_validate_is_a_failure() -> None:
         validate(subject(canary("validates-with-a-text")))
     with pytest.raises(PluginFailure):
         validate(subject(of_command("envelope", ["./nowhere"])))
-    assert validate(subject(canary("well-behaved"))) == ()
-    assert len(validate(subject(canary("validates-like-a-run")))) == 1
+    assert validate(subject(canary("well-behaved"))).objections == ()
+    assert validate(subject(canary("validates-like-a-run"))) == ((), "a request for no file")
 
 
 def test_the_limits_of_a_validation_are_its_own(tmp_path: Path) -> None:
@@ -102,4 +102,4 @@ def test_the_limits_of_a_validation_are_its_own(tmp_path: Path) -> None:
         tmp_path,
         limits=Limits(timeout_s=0.001),
     )
-    assert validate(subject(slow)) == ()
+    assert validate(subject(slow)).objections == ()

@@ -25,6 +25,22 @@ def test_each_extension_gets_a_sample_and_one_of_them_lies_deeper() -> None:
     assert not ground.home.exists()
 
 
+def test_an_extension_that_is_a_whole_name_gets_a_sample_of_that_name() -> None:
+    layout = Layout(manifest("Makefile", ".csv", ""))
+    assert layout.files == ("Makefile", "below/Makefile", "sample", "sample.csv")
+
+
+@pytest.mark.parametrize("extension", [".x/../../../away", "/away", "x/y", f".{'x' * 255}"])
+def test_an_extension_that_no_file_can_have_gets_no_sample(extension: str, tmp_path: Path) -> None:
+    tree = tmp_path / "home/tree"
+    tree.mkdir(parents=True)
+    layout = Layout(manifest(extension))
+    layout.lay_out(tree)
+    assert layout.files == ()
+    assert sorted(os.listdir(tree)) == sorted({path.split("/")[0] for path in envelope_ground.GUARDED})
+    assert os.listdir(tmp_path) == ["home"]
+
+
 def test_without_a_manifest_there_are_samples_of_usual_kinds() -> None:
     assert len(Layout(None).files) > 2
 

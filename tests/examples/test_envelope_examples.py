@@ -343,12 +343,32 @@ def test_a_file_that_cannot_be_tidied_is_a_failure_after_those_before_it(file: s
 
 
 @needs_node
-@pytest.mark.parametrize("request_", [{"files": "a"}, {"context": []}, {"extra_inputs": [1]}])
+def test_the_worker_answers_when_the_line_ends_though_its_input_stays_open(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a ")
+    context = {**CONTEXT, "dst_root": str(tmp_path), "variables": {}}
+    frame = {"context": context, "files": ["a.txt"], "dry_run": False, "extra_inputs": None}
+    command, pipe = ["node", str(EXAMPLES / "tidy-node" / "tidy.js")], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=tmp_path, text=True) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        try:
+            worker.stdin.write(json.dumps(frame) + "\n")
+            worker.stdin.flush()
+            assert worker.wait(250) == 0
+        finally:
+            worker.kill()
+        assert json.loads(worker.stdout.read())["result"] == "success"
+    assert (tmp_path / "a.txt").read_text() == "a\n"
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "request_", [{"files": "a"}, {"context": []}, {"extra_inputs": [1]}, {"context": None}, {"files": None}]
+)
 def test_a_request_that_is_not_understood_is_answered_only_in_the_log(
     request_: dict[str, Any], tmp_path: Path
 ) -> None:
-    context = request_.get("context", {})
-    frame = json.dumps({"context": context, **request_})
+    frame = json.dumps({"context": {}, "files": [], **request_})
     command = ["node", str(EXAMPLES / "tidy-node" / "tidy.js")]
     done = subprocess.run(command, input=frame, capture_output=True, text=True, timeout=250, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")

@@ -71,6 +71,7 @@ def test_every_key_comes_through():
         optional_variables=("date", "time"),
         isolation=Isolation(1.9, 64, True),
         command=("./worker", "--fast"),
+        validates=False,
     )
 
 
@@ -93,19 +94,29 @@ def test_a_required_key_that_is_missing_is_named(key):
     assert refused(**{key: None}).key == key
 
 
-@pytest.mark.parametrize("key", sorted({*RULES} - {"isolation"}))
+LENIENT = {
+    "isolation",
+    "isolation.network",
+    "author",
+    "description",
+    "required_variables",
+    "optional_variables",
+}
+
+
+@pytest.mark.parametrize("key", sorted({*RULES} - LENIENT))
 @pytest.mark.parametrize("value", ["null", "{a: b}", "[[a]]"])
 def test_no_key_takes_nothing_or_the_wrong_shape(key, value):
     assert refused(**{key.removeprefix("isolation."): value}).key == key
 
 
-@pytest.mark.parametrize("value", ["null", "[a]", "none", "7", "true"])
+@pytest.mark.parametrize("value", ["[a]", "none", "7", "true"])
 def test_isolation_is_a_mapping(value):
     assert refused(isolation=value).key == "isolation"
 
 
 @pytest.mark.parametrize(
-    "value", ["abc", ".inf", ".nan", "1e400", "0", "0.0", "-5", "true", '"30"', "300.001", "301"]
+    "value", ["abc", ".inf", ".nan", "1e400", "0", "0.0", "-5", "true", "300.001", "301"]
 )
 def test_a_timeout_that_is_no_number_within_the_cap_is_refused(value):
     assert refused(timeout_seconds=value).key == "isolation.timeout_seconds"
@@ -116,7 +127,7 @@ def test_a_timeout_is_taken_as_it_is_up_to_the_cap(value):
     assert parse(timeout_seconds=value).isolation.timeout_seconds == float(value)
 
 
-@pytest.mark.parametrize("value", ["abc", "0", "-1", "1.5", "512.0", "true", '"512"', "2049", ".inf"])
+@pytest.mark.parametrize("value", ["abc", "0", "-1", "0.5", "true", '"2049"', "2049", ".inf"])
 def test_memory_that_is_no_whole_number_within_the_cap_is_refused(value):
     assert refused(memory_mb=value).key == "isolation.memory_mb"
 
@@ -126,20 +137,75 @@ def test_memory_is_taken_from_one_to_the_cap(value):
     assert parse(memory_mb=value).isolation.memory_mb == value
 
 
-@pytest.mark.parametrize("value", ['"false"', '"true"', "no", "yes", "0", "1"])
-def test_network_is_true_or_false_and_nothing_like_it(value):
+@pytest.mark.parametrize("value", ["maybe", "2", "-1", '""', "{a: b}", "[[a]]"])
+def test_network_is_true_or_false(value):
     assert refused(network=value).key == "isolation.network"
 
 
-@pytest.mark.parametrize(
-    "value", ["1.0", "1", "true", "''", "' 1'", '"1\\n2"', "2024-01-01", f'"{"1" * (TEXT_LENGTH + 1)}"']
-)
+@pytest.mark.parametrize("value", ["true", "''", "' 1'", '"1\\n2"', f'"{"1" * (TEXT_LENGTH + 1)}"'])
 def test_a_version_that_is_no_plain_text_is_refused(value):
     assert refused(version=value).key == "version"
 
 
-def test_a_version_that_yaml_takes_for_a_number_is_to_be_quoted():
-    assert "Quote" in refused(version="1.10").remedy
+# What other hosts of the contract load, what is taken of it, and which key the remark is about.
+ODD = [
+    ({"version": "1.10"}, "version", "1.1", "version"),
+    ({"version": "2"}, "version", "2", "version"),
+    ({"author": "null"}, "author", "", "author"),
+    ({"description": "12"}, "description", "12", "description"),
+    ({"required_variables": "operator"}, "required_variables", (), "required_variables"),
+    (
+        {"required_variables": "[operator, 7, null]"},
+        "required_variables",
+        ("operator",),
+        "required_variables",
+    ),
+    ({"optional_variables": "null"}, "optional_variables", (), "optional_variables"),
+    ({"supported_extensions": "[csv]"}, "supported_extensions", ("csv",), "supported_extensions"),
+    ({"supported_extensions": "[readme]"}, "supported_extensions", ("readme",), "supported_extensions"),
+    ({"isolation": "null"}, "isolation", Isolation(), "isolation"),
+    ({"timeout_seconds": '"20"'}, "isolation", Isolation(20.0), "isolation.timeout_seconds"),
+    ({"timeout_seconds": "1_0"}, "isolation", Isolation(10.0), "isolation.timeout_seconds"),
+    ({"memory_mb": "1_024"}, "isolation", Isolation(memory_mb=1024), "isolation.memory_mb"),
+    ({"memory_mb": "64.5"}, "isolation", Isolation(memory_mb=64), "isolation.memory_mb"),
+    ({"network": "yes"}, "isolation", Isolation(network=True), "isolation.network"),
+    ({"network": '"false"'}, "isolation", Isolation(), "isolation.network"),
+    ({"network": "0"}, "isolation", Isolation(), "isolation.network"),
+    ({"network": "null"}, "isolation", Isolation(), "isolation.network"),
+]
+
+
+@pytest.mark.requirement("envelope:manifest:lenient")
+@pytest.mark.parametrize(("lines", "key", "taken", "about"), ODD)
+def test_an_odd_value_with_one_meaning_is_taken_with_a_remark(lines, key, taken, about):
+    manifest = parse(**lines)
+    assert getattr(manifest, key) == taken
+    assert [remark.key for remark in manifest.remarks] == [about]
+
+
+def test_a_date_is_a_text_whether_it_is_quoted_or_not():
+    """Other readers make a date of it, and the same text of that."""
+    assert parse(version="2024-01-01", released="2024-05-01").version == "2024-01-01"
+
+
+def test_a_plain_manifest_has_no_remarks():
+    assert parse(supported_extensions="[.txt, '']", network="true").remarks == ()
+
+
+@pytest.mark.parametrize("value", ["HOME", "[1]", "['A B']", "['*']", "['A=1']", "['A**']"])
+def test_the_environment_is_a_list_of_names(value):
+    assert refused(environment=value).key == "environment"
+
+
+@pytest.mark.requirement("envelope:reply:reports")
+def test_lenience_with_replies_is_a_flag_that_is_not_set_by_itself():
+    assert parse().lenient is False
+    assert parse(lenient="true").lenient is True
+    assert refused(lenient="maybe").key == "lenient"
+
+
+def test_variables_of_the_environment_come_through():
+    assert parse(environment="[HOME, EXLAB_*]").environment == ("HOME", "EXLAB_*")
 
 
 @pytest.mark.parametrize(
@@ -168,27 +234,13 @@ def test_another_api_version_is_refused(value):
     "value",
     [
         ".txt",
-        "[txt]",
-        "[readme]",
-        "[README]",
-        "[.]",
-        "[.a.]",
-        "[.a/b]",
-        "['. a ']",
-        '[".a\\n"]',
+        '[".a\\0"]',
         "[1]",
         "[.a, null]",
-        "['']",
     ],
 )
-def test_extensions_that_end_no_file_name_are_refused(value):
+def test_extensions_are_a_list_of_texts(value):
     assert refused(supported_extensions=value).key == "supported_extensions"
-
-
-@pytest.mark.parametrize("key", ["required_variables", "optional_variables"])
-@pytest.mark.parametrize("value", ["operator", "[1]", "['']", "[null]"])
-def test_variables_are_lists_of_names(key, value):
-    assert refused(**{key: value}).key == key
 
 
 @pytest.mark.parametrize("value", ["node worker.js", "['']", "[' ']", "[a, 1]", '["a\\0"]'])
@@ -225,7 +277,7 @@ def test_keys_that_nobody_knows_are_kept_apart():
 
 
 def test_every_flaw_is_found_in_the_order_of_the_keys():
-    document = {"name": 7, "isolation": {"network": "no", "memory_mb": 0}, "command": "x"}
+    document = {"name": 7, "isolation": {"network": "maybe", "memory_mb": 0}, "command": "x"}
     found = [flaw.key for flaw in envelope_manifest.flaws(document, "manifest.yml")]
     assert found == [
         "name", "version", "supported_extensions", "api_version", "isolation.memory_mb", "isolation.network", "command",

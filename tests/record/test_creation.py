@@ -83,10 +83,11 @@ def test_the_first_entry_begins_a_record_with_what_the_caller_says_about_it(path
         "schema_version": "1.8",
         "level": "run",
         "run_kind": "test",
+        "lims_project": {"uid": "", "short_id": "", "name_at_creation": ""},
         "template": {"name": "t", "version": "", "source_path": "/t"},
         "variables": {},
         "plugins_applied": [entry("a")],
-        "paths": {"local": str(path.parent.parent)},
+        "paths": {"local": str(path.parent.parent), "nas": ""},
         "created_by": "ada",
     }
 

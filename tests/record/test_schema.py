@@ -14,6 +14,7 @@ from plughost.record.schema import (
     brief,
     cut,
     json_schema,
+    of_dict,
     stamp,
 )
 
@@ -25,7 +26,6 @@ ALWAYS = {
     "status": "success",
     "files_affected": [],
     "changes": [],
-    "isolation": {"duration_ms": 5, "exit_code": None, "peak_memory_mb": None, "cpu_ms": 0, "attempts": 1},
     "started_at": "2026-01-02T03:04:05.006Z",
     "finished_at": "2026-01-02T03:04:05.011Z",
     "per_file": [],
@@ -33,11 +33,24 @@ ALWAYS = {
 
 
 def applied(**keys):
-    return Applied(**{**ALWAYS, "isolation": Isolation(duration_ms=5), **keys})
+    return Applied(**{**ALWAYS, "isolation": Isolation(duration_ms=5, exit_code=0), **keys})
 
 
 def test_an_entry_that_has_nothing_to_say_has_only_the_keys_that_are_always_there():
-    assert applied().to_dict() == ALWAYS
+    cost = {"duration_ms": 5, "exit_code": 0, "peak_memory_mb": 0, "cpu_ms": 0, "attempts": 1}
+    assert applied().to_dict() == {**ALWAYS, "isolation": cost}
+
+
+def test_what_a_plugin_cost_whose_exit_code_is_unknown_is_written_under_another_name():
+    entry = applied(isolation=Isolation(duration_ms=5, attempts=0)).to_dict()
+    assert entry == {**ALWAYS, "partial_isolation": {"duration_ms": 5, "cpu_ms": 0, "attempts": 0}}
+    assert of_dict(entry).isolation == Isolation(duration_ms=5, attempts=0)
+
+
+def test_an_aborted_plugin_is_written_as_a_failed_one_with_a_word_beside_it():
+    entry = applied(status="aborted").to_dict()
+    assert (entry["status"], entry["aborted"]) == ("failed", True)
+    assert of_dict(entry).status == "aborted"
 
 
 def test_an_entry_says_all_there_is_to_say():
@@ -63,14 +76,14 @@ def test_an_entry_says_all_there_is_to_say():
     ]
     assert (entry["error"], entry["crash"]) == ("no", True)
     assert (entry["violations"], entry["warnings"]) == (["README.md"], ["late"])
-    assert msgspec.convert(entry, Applied).to_dict() == entry
+    assert of_dict(entry).to_dict() == entry
 
 
 def test_the_schema_requires_just_what_is_always_written():
     schema = json_schema()["$defs"]
-    assert set(schema["Applied"]["required"]) == set(ALWAYS)
+    assert set(schema["WrittenEntry"]["required"]) == set(ALWAYS)
     assert set(schema["Change"]["properties"]) == {"path", "kind", "from"}
-    assert len(schema["Applied"]["properties"]["status"]["enum"]) == 6
+    assert len(schema["WrittenEntry"]["properties"]["status"]["enum"]) == 5
 
 
 def test_an_entry_that_is_cut_says_how_long_its_lists_were():
@@ -85,8 +98,8 @@ def test_an_entry_that_is_cut_says_how_long_its_lists_were():
     assert short["totals"] == {"files_affected": 3, "changes": 3, "per_file": 1, "violations": 0}
     assert "violations" not in short
     assert cut(short, 1)["totals"] == short["totals"]
-    assert msgspec.convert(short, Applied).to_dict() == short
-    assert msgspec.convert(short, Applied).files_count == msgspec.convert(whole, Applied).files_count == 3
+    assert of_dict(short).to_dict() == short
+    assert of_dict(short).files_count == of_dict(whole).files_count == 3
 
 
 def test_an_entry_in_brief_is_short_however_long_it_was():
@@ -96,7 +109,7 @@ def test_an_entry_in_brief_is_short_however_long_it_was():
     short = brief(long)
     assert len(msgspec.json.encode(short)) < 4_096
     assert short["totals"]["files_affected"] == 9_000
-    assert msgspec.convert(short, Applied).error
+    assert of_dict(short).error
 
 
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=-5))])

@@ -180,7 +180,9 @@ def test_what_a_request_leaves_out_has_a_default(start, root):
     body = (
         "raise PluginError(repr((str(ctx.dst_root), ctx.answers_file.name, ctx.project, ctx.extra_inputs)))"
     )
-    child = start(source(body, "pre_transform_all(self, ctx)"), wire=b'{"unknown": 1, "context": null}\n')
+    child = start(
+        source(body, "pre_transform_all(self, ctx)"), wire=b'{"unknown": 1, "context": {}, "files": []}\n'
+    )
     expected = repr((str(root), ".exlab-answers.yml", "", {}))
     assert reply_of(child)["error_message"] == expected
 
@@ -507,3 +509,35 @@ def test_started_in_a_terminal_it_says_what_it_is_and_exits_with_2(command, said
         os.close(theirs)
     assert (child.returncode, child.stdout) == (2, b"")
     assert all(word in child.stderr.decode() for word in said)
+
+
+# When a request is whole
+
+
+def test_it_answers_when_the_line_ends_though_its_input_stays_open(root):
+    context = {"variables": {"operator": "ann"}, "dst_root": str(root)}
+    request = {"context": context, "files": ["a.txt"], "dry_run": False, "extra_inputs": None}
+    words = [sys.executable, "-I", str(WORKER), str(PLUGINS / "hello")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as child:
+        try:
+            child.stdin.write(json.dumps(request).encode() + b"\n")
+            child.stdin.flush()
+            assert child.wait(100) == 0
+            assert json.loads(child.stdout.read())["result"] == "success"
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize("member", ["context", "files"])
+def test_a_request_without_what_the_plugin_works_on_is_refused_unless_it_is_told_to_be_lenient(
+    member, start, root
+):
+    request = {"context": {"variables": {}, "dst_root": str(root)}, "files": [], "dry_run": False}
+    wire = json.dumps({key: value for key, value in request.items() if key != member}).encode() + b"\n"
+    assert member in assert_crashed(start(PLUGINS / "hello", wire=wire))["message"]
+    assert start(PLUGINS / "hello", wire=wire, mode=("--lenient",)).returncode == 0
+
+
+def test_a_validation_without_a_context_is_refused_unless_it_is_told_to_be_lenient(start):
+    assert_crashed(start(PLUGINS / "hello", wire=b"{}\n", mode=VALIDATE))
+    assert start(PLUGINS / "hello", wire=b"{}\n", mode=(*VALIDATE, "--lenient")).returncode == 0

@@ -140,13 +140,13 @@ async function readRequest() {
     size += chunk.length;
     if (size > MAX_FRAME + 1) throw new Error(`the request is longer than ${MAX_FRAME} bytes`);
     chunks.push(chunk);
+    if (chunk.includes('\n')) break; // the line has ended; the input may stay open
   }
   // Fatal, because a path with replacement characters is not the one we got.
   const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   const request = JSON.parse(text);
   if (!isObject(request)) throw new Error('the request is not a JSON object');
-  const context = request.context ?? {};
-  const files = request.files ?? [];
+  const { context, files } = request;
   if (!isObject(context) || !Array.isArray(files) || !files.every((each) => typeof each === 'string')) {
     throw new Error('the request has a context or files of another type');
   }

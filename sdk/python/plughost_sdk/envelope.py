@@ -114,9 +114,9 @@ class Plugin(abc.ABC):
 
 def run(plugin_class: "type[Plugin]") -> "NoReturn":
     """Serve one request over stdin and stdout, then exit. Started in a terminal, say what this is instead."""
-    from .envelope_conversation import flush, serve
+    from .envelope_conversation import LENIENT, flush, serve
 
-    validate = sys.argv[1:] == ["--mode", "validate"]
+    validate = [word for word in sys.argv[1:] if word != LENIENT] == ["--mode", "validate"]
     status = serve(lambda _request: plugin_class, validate=validate, introduction=_introduction(plugin_class))
     if validate:  # nothing was done that an exit handler would have to finish, and the host waits
         flush()
@@ -129,7 +129,7 @@ def _introduction(plugin_class: "type[Plugin]") -> str:
     return (
         f"{plugin_class.name} {plugin_class.version} is a plughost plugin (contract: envelope). A host starts it; it\n"
         f"does not run by itself. It transforms files: {', '.join(plugin_class.supported_extensions)}.\n\n"
-        f'Try it:     echo \'{{"files": ["FILE"], "dry_run": true}}\' | python {script}\n'
+        f'Try it:     echo \'{{"context": {{}}, "files": ["FILE"], "dry_run": true}}\' | python {script}\n'
     )
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .envelope_conversation import flush, serve
+from .envelope_conversation import LENIENT, flush, serve
 from .envelope_frame import EXIT_CRASHED
 from .envelope_package import Package, load_by_name, own_modules
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .envelope import Plugin
 
-USAGE = "usage: envelope_worker.py [PACKAGE_DIR] [--mode validate] [--ahead]\n"
+USAGE = "usage: envelope_worker.py [PACKAGE_DIR] [--mode validate] [--ahead] [--lenient]\n"
 INTRODUCTION = "This runs plugins of the envelope contract. A host starts it; it does not run by itself.\n"
 
 
@@ -51,6 +51,8 @@ def parse(arguments: list[str]) -> tuple[str, str, bool]:
             mode = next(words, "")
         elif word == "--ahead":
             ahead = True
+        elif word == LENIENT:
+            continue  # it is looked for where the request is read
         elif word.startswith("-") or directory:
             mode = ""
         else:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     AnyPath = str | os.PathLike[str]
 
 ANSWERS_FILE = ".exlab-answers.yml"  # in the destination, unless the host names another
+ANSWERS_KEY = "__extra_inputs__"  # of the variables, where other workers of this contract put the answers
 KINDS = ("modify", "create", "rename", "delete")
 
 _TEXTS = ("template_name", "template_version", "run_kind", "equipment_id", "project")
@@ -46,7 +47,8 @@ class _Frozen:
 class PluginContext(_Frozen):
     """What the host says about a run.
 
-    `extra_inputs` holds the operator's answers to what the plugin has asked for; it is empty at first.
+    `extra_inputs` holds the operator's answers to what the plugin has asked for; it is empty at first. When there are
+    answers, `variables["__extra_inputs__"]` has them too.
     """
 
     variables: "dict[str, Any]"
@@ -108,15 +110,21 @@ class PluginContext(_Frozen):
 def context_of(request: "dict[str, Any]") -> "PluginContext":
     """Return the context that *request* speaks of. Raises FrameRefused."""
     given = object_of(request.get("context"), "context")
+    answers = object_of(request.get("extra_inputs"), "extra_inputs")
     return PluginContext(
-        variables=object_of(given.get("variables"), "variables"),
+        variables=_with_answers(object_of(given.get("variables"), "variables"), answers),
         dst_root=_text(given, "dst_root"),
         answers_file=_text(given, "answers_file"),
         dry_run=_flag(request, "dry_run") or _flag(given, "dry_run"),
-        extra_inputs=object_of(request.get("extra_inputs"), "extra_inputs"),
+        extra_inputs=answers,
         log=Log(),
         **{key: _text(given, key) for key in _TEXTS},
     )
+
+
+def _with_answers(variables: "dict[str, Any]", answers: "dict[str, Any]") -> "dict[str, Any]":
+    """Return *variables* with the *answers* in the place where plugins of other hosts look for them."""
+    return {**variables, ANSWERS_KEY: dict(answers)} if answers else variables
 
 
 def files_of(request: "dict[str, Any]") -> list[str]:

@@ -9,7 +9,15 @@ import os
 import sys
 
 from . import stdio
-from .envelope_frame import EXIT_CRASHED, EXIT_SUCCESS, FRAME_LIMIT, object_of, read_frame, to_json
+from .envelope_frame import (
+    EXIT_CRASHED,
+    EXIT_SUCCESS,
+    FRAME_LIMIT,
+    FrameRefused,
+    object_of,
+    read_frame,
+    to_json,
+)
 
 TYPE_CHECKING = False  # type checkers take this name as true; importing typing would cost 10 ms
 if TYPE_CHECKING:
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
     Load = Callable[[dict[str, Any]], type[Plugin]]
 
 EXIT_STARTED_BY_HAND = 2
+LENIENT = "--lenient"  # in the command: a host may leave out members that the contract shows
 
 
 def serve(load: "Load", *, validate: bool, introduction: str, ahead: bool = False) -> int:
@@ -57,6 +66,8 @@ class _Conversation:
                 from . import envelope_lifecycle  # noqa: F401  before the request is there, for which we may wait
             request = object_of(read_frame(read, ahead=ahead), "the request", optional=False)
             os.close(read)
+            if LENIENT not in sys.argv:
+                _demand(request, ("context",) if validate else ("context", "files"))
             return self._validate(request) if validate else self._transform(request)
         except KeyboardInterrupt:
             raise
@@ -114,6 +125,13 @@ class _Conversation:
             os.close(write)
         except OSError:
             pass  # it is closed already
+
+
+def _demand(request: "dict[str, Any]", members: "tuple[str, ...]") -> None:
+    """Raise FrameRefused unless *request* has all *members*: without them the plugin would work on a guess."""
+    for name in members:
+        if request.get(name) is None:
+            raise FrameRefused(f"the request has no {name}; {LENIENT} in the worker's command does without")
 
 
 def _log(error: BaseException, what: str = "") -> str:

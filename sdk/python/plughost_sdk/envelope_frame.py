@@ -27,8 +27,9 @@ class FrameRefused(Exception):
 
 
 def read_frame(fd: int, *, ahead: bool = False) -> "Any":
-    """Return the one JSON value on *fd*, read to its end. Raises FrameRefused.
+    """Return the one JSON value on *fd*, read to the end of its line. Raises FrameRefused.
 
+    A value that is laid out on several lines is read to the end of the input.
     If we were started *ahead* of a request for files, what that needs is imported until it comes.
     """
     if ahead:
@@ -39,6 +40,8 @@ def read_frame(fd: int, *, ahead: bool = False) -> "Any":
         size += len(piece)
         if size > FRAME_LIMIT + 1:
             raise FrameRefused(f"the request is over {FRAME_LIMIT} bytes")
+        if b"\n" in piece and _is_whole(b"".join(pieces)):
+            break
     data = b"".join(pieces).removesuffix(b"\n")
     if len(data) > FRAME_LIMIT:
         raise FrameRefused(f"the request is over {FRAME_LIMIT} bytes")
@@ -48,6 +51,11 @@ def read_frame(fd: int, *, ahead: bool = False) -> "Any":
         return small_json.from_json(data)
     except (ValueError, RecursionError) as error:
         raise FrameRefused(f"the request is not one JSON value: {error}") from error
+
+
+def _is_whole(data: bytes) -> bool:
+    """Tell whether the first line of *data* ends as an object does: it is the request then, or none at all."""
+    return data.partition(b"\n")[0].rstrip().endswith(b"}")
 
 
 def object_of(value: object, name: str, *, optional: bool = True) -> "dict[str, Any]":

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ..contracts.envelope import host as envelope
 from ..contracts.envelope import prompts
-from ..contracts.envelope.messages import FRAME_LIMIT, InputRequired
+from ..contracts.envelope.messages import FRAME_LIMIT, InputRequired, Reply
+from ..contracts.envelope.session import lacks_reports
 from ..manifest.envelope_binding import CONTRACT
 from ..messages.quoting import listed, quote
 from .envelope_examination import PROVOKED, Examination
@@ -68,7 +69,7 @@ def _one_object(found: Examination) -> Verdict:
 
 @check("frame:limit")
 def _limit(found: Examination) -> Verdict:
-    for seen in (*found.transforms, found.validation):
+    for seen in (*found.transforms, *found.validations):
         longest = max(map(len, seen.stdout.split(b"\n")))
         if longest > FRAME_LIMIT:
             return f"{seen.when}, it wrote a line of {longest} bytes or more; {FRAME_LIMIT} are allowed"
@@ -109,7 +110,15 @@ def _files(found: Examination) -> Verdict:
         missing = [path for path in seen.given if path not in told]
         if seen.result == "success" and missing:
             return f"{seen.when}, it succeeds and does not report on {some(missing)}"
-    return _accepts_no_file(found) or _other_answer(found, found.relative)
+    return _accepts_no_file(found) or _unreported(found) or _other_answer(found, found.relative)
+
+
+def _unreported(found: Examination) -> str | None:
+    """Say when a reply is without `per_file` that must not be, unless the manifest says that it may."""
+    if found.subject.binding.envelope.lenient:
+        return None
+    bare = (seen for seen in found.transforms if isinstance(seen.reply, Reply) and lacks_reports(seen.reply))
+    return next((f"{seen.when}, its reply has no `per_file`, be it empty" for seen in bare), None)
 
 
 def _accepts_no_file(found: Examination) -> str | None:
@@ -132,16 +141,24 @@ def _dry_run(found: Examination) -> Verdict:
         return f"{seen.when}, it gives no answer: {seen.ending}"
     if seen.result != "success":
         return Remark(f"it left everything alone, and answered {quote(seen.result or '')}: {_reason(seen)}")
-    if found.ordinary.changed and not any(each.changes for each in seen.reply.per_file):
+    if found.ordinary.changed and not any(each.changes for each in seen.reply.reports):
         return Remark("it left everything alone, but it should describe what it would change")
     return None
 
 
 @check("request:confined")
 def _confined(found: Examination) -> Verdict:
-    for seen in (*found.transforms, found.validation):
+    for seen in (*found.transforms, *found.validations):
         if seen.strayed:
             return f"{seen.when}, it changed what is outside of its directory: {some(seen.strayed)}"
+    return None
+
+
+@check("request:forbidden")
+def _forbidden(found: Examination) -> Verdict:
+    for seen in (*found.transforms, *found.validations):
+        if seen.forbidden:
+            return f"{seen.when}, it changed {some(seen.forbidden)}, which no plugin may touch"
     return None
 
 
@@ -218,6 +235,12 @@ def _resumable(found: Examination) -> Verdict:
 
 @check("validate:answers")
 def _validates(found: Examination) -> Verdict:
+    if not found.validations:
+        return Skip("its manifest does not say `validates: true`, so no host asks it")
+    if found.subject.manifest is None and found.validation.knows_no_modes:
+        return Skip(
+            "it does not know `--mode validate`; no host asks it unless its manifest says `validates: true`"
+        )
     for seen in (found.validation, found.validation_of_nothing):
         if seen.exit is None:
             return f"{seen.when}, it did not end within {envelope.VALIDATION_S:g} s"

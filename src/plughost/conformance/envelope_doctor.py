@@ -45,6 +45,8 @@ def _manifest(found: Subject) -> Iterator[Finding]:
         yield Finding(
             False, "its manifest names no extension: it is given no file", "Fill `supported_extensions`."
         )
+    for remark in manifest.remarks:
+        yield Finding(True, f"its manifest: {remark}")
     if manifest.unknown:
         yield Finding(
             True,
@@ -71,20 +73,21 @@ def _sources(found: Subject) -> Iterator[Finding]:
 def _worker(found: Subject) -> Iterator[Finding]:
     """Let a worker validate, as the real host does before any file is touched."""
     try:
-        objections = validate(found)
+        objections, answered = validate(found)
     except PluginFailure as failure:
         yield Finding(
             False, f"{failure.code}: {failure.message}. {_last_words(failure)}".strip(), failure.hint
         )
         return
     if not objections:
-        yield Finding(True, "its worker starts, and answers a validation")
+        unasked = "its worker is not asked about variables (`validates`)"
+        yield Finding(True, f"its worker starts, and answers {answered}" if answered else unasked)
         return
     needed = found.manifest.required_variables if found.manifest is not None else ()
     made_up = f" It was told {quote(MADE_UP)} for {listed(needed)}." if needed else ""
     yield Finding(
         False,
-        f"its worker starts, and objects: {some(objections)}",
+        f"its worker starts, and objects: {some(objections)}" if answered else some(objections),
         f"A host would not let it begin.{made_up}",
     )
 

@@ -66,7 +66,7 @@ class Examination:
                     break
                 if self.asked_again(question) or not self._answer(question):
                     break
-                told = () if isinstance(seen.reply, str) else seen.reply.per_file
+                told = () if isinstance(seen.reply, str) else seen.reply.reports
                 files = envelope.remaining(files, told, str(ground.root))
         return tuple(rounds)
 
@@ -148,6 +148,12 @@ class Examination:
     def validation(self) -> Seen:
         return self._validate(self.subject.variables, "asked to validate")
 
+    @property
+    def validations(self) -> tuple[Seen, ...]:
+        """The validation, unless the manifest does not say that the worker knows of such."""
+        manifest = self.subject.manifest
+        return (self.validation,) if manifest is None or manifest.validates else ()
+
     @cached_property
     def validation_of_nothing(self) -> Seen:
         return self._validate({}, "asked to validate no variables")
@@ -212,9 +218,10 @@ class Examination:
     def _validate(self, variables: Mapping[str, Any], when: str) -> Seen:
         with self._ground() as ground:
             binding = envelope.validation_binding(self._bound(ground))
-            context = {"variables": variables, "template_name": "check"}
-            line = self._line({"context": context, "plugin_module": self.subject.module})
-            return self._converse(ground, binding, line, (), when)
+            request = self._request(ground, (), dry_run=True)
+            request["context"]["variables"] = variables
+            request["extra_inputs"] = None
+            return self._converse(ground, binding, self._line(request), (), when)
 
     def _request(self, ground: Ground, files: Sequence[str], *, dry_run: bool = False) -> dict[str, Any]:
         return {
@@ -229,6 +236,7 @@ class Examination:
                 "equipment_id": "CHECK",
                 "project": "CHECK",
                 "dry_run": dry_run,
+                "log": "stderr",
             },
             "files": list(files),
             "dry_run": dry_run,
@@ -267,6 +275,8 @@ class Examination:
             status,
             ground.changed(),
             ground.strayed(),
+            ground.forbidden(),
+            str(ground.root),
         )
 
 

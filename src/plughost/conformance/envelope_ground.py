@@ -21,6 +21,14 @@ from ..manifest.envelope_manifest import EnvelopeManifest, matches
 from . import envelope_sample
 
 USUAL_EXTENSIONS = (".txt", ".csv", ".json")  # for a worker whose manifest is not known
+# What no plugin may touch, laid out so that one is seen that does.
+GUARDED = {
+    "README.md": b"# Run\n",
+    ".exlab-answers.yml": b"operator: Ada\n",
+    ".exlab-wizard/creation.json": b"{}\n",
+}
+BELOW = "below"  # a directory of the tree
+MOST_OF_A_NAME = 200  # bytes of an extension; a whole name may have 255
 MOST_KINDS = 32  # extensions that get a sample: each conversation lays all of them out
 MOST_ENTRIES = 2_000  # of a directory that is copied for each of about fifteen conversations
 MOST_BYTES = 268_435_456  # likewise
@@ -35,7 +43,7 @@ class Layout:
         self._against = against
         self._entries = _scan(against) if against is not None else {}
         found = [path for path, entry in self._entries.items() if entry.kind is Kind.FILE]
-        samples = self._samples() if against is None else {}
+        samples = {**self._samples(), **GUARDED} if against is None else {}
         self._samples_by_path = samples
         self.files = tuple(sorted(path for path in (*found, *samples) if self._is_given(path)))
         if against is not None and not self.files:
@@ -47,10 +55,11 @@ class Layout:
 
     def _samples(self) -> dict[str, bytes]:
         known = self._manifest.supported_extensions if self._manifest is not None else USUAL_EXTENSIONS
-        kinds = known[:MOST_KINDS]
-        found = {f"sample{kind}": envelope_sample.content(kind) for kind in kinds}
+        kinds = [kind for kind in known if _is_in_a_name(kind)][:MOST_KINDS]
+        found = {_named("sample", kind): envelope_sample.content(kind) for kind in kinds}
         # Two at least, one of them not at the top: a plugin may take the tree for a flat one.
-        return found | {f"below/another{kind}": envelope_sample.content(kind) for kind in kinds[:1]}
+        deeper = {f"{BELOW}/{_named('another', kind)}": envelope_sample.content(kind) for kind in kinds[:1]}
+        return found | deeper
 
     def _is_given(self, path: str) -> bool:
         try:
@@ -68,6 +77,16 @@ class Layout:
         if self._against is not None:
             for path in sorted(self._entries):  # a directory comes before what is in it
                 _copy(self._against / path, root / path, self._entries[path])
+
+
+def _is_in_a_name(kind: str) -> bool:
+    """Tell whether a file here can have the extension *kind*. Others could lead out of the tree."""
+    return "/" not in kind and kind != BELOW and len(kind.encode()) <= MOST_OF_A_NAME
+
+
+def _named(stem: str, kind: str) -> str:
+    """Return the name of a file of this *kind*: without a dot before it, that is the whole name."""
+    return f"{stem}{kind}" if not kind or kind.startswith(".") else kind
 
 
 def _scan(directory: Path) -> dict[str, Entry]:
@@ -137,6 +156,15 @@ class Ground:
     def changed(self) -> tuple[str, ...]:
         """Return what is no longer as it was laid out, relative to the root."""
         return self._compare(self._before, lambda: tree.scan(self.root))
+
+    def forbidden(self) -> tuple[str, ...]:
+        """Return what has changed of the paths that no plugin may touch."""
+        try:
+            found = changes.compare(self._before, tree.scan(self.root))
+        except TreeError:  # which path made it unreadable is told as a change
+            return ()
+        touched = {path for each in found for path in (each.path, each.before) if path is not None}
+        return policy.violations(touched)
 
     def strayed(self) -> tuple[str, ...]:
         """Return what has changed around the tree."""

@@ -7,6 +7,7 @@ envelope counts even if something else stands before it. Whoever cares asks for 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,8 @@ class Seen:
     exit: ExitStatus | None  # None: it did not end in time
     changed: tuple[str, ...] = ()  # paths of the tree
     strayed: tuple[str, ...] = ()  # paths around it
+    forbidden: tuple[str, ...] = ()  # paths of the tree that are changed, and that no plugin may touch
+    root: str = ""  # of the tree
 
     @property
     def lines(self) -> list[bytes]:
@@ -103,6 +106,13 @@ class Seen:
             return str(error)
         return prompts.flaw(found) or found
 
+    @property
+    def knows_no_modes(self) -> bool:
+        """It was asked to validate, and took that for an ordinary request, or its command line for a wrong one."""
+        if not self.stdout:
+            return self.exit is not None and bool(self.exit.code)
+        return isinstance(self.validation, str) and isinstance(self.reply, Reply)
+
     @cached_property
     def validation(self) -> ValidationReply | str:
         """Its answer to a validation, or why it cannot be read."""
@@ -117,11 +127,14 @@ class Seen:
     @property
     def statuses(self) -> list[str]:
         """How each file came out, in its order."""
-        return [] if isinstance(self.reply, str) else [each.status for each in self.reply.per_file]
+        return [] if isinstance(self.reply, str) else [each.status for each in self.reply.reports]
 
     @property
     def paths(self) -> list[str]:
-        return [] if isinstance(self.reply, str) else [each.path for each in self.reply.per_file]
+        """The files that it reports on, as they were given, also where it tells the whole path of a relative one."""
+        whole = {os.path.join(self.root, path): path for path in self.given}
+        reports = () if isinstance(self.reply, str) else self.reply.reports
+        return [whole.get(each.path, each.path) for each in reports]
 
     @property
     def ending(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plughost_sdk import envelope_worker  # importing it is what keeps it compiled
 
-from .binding import PYTHON_WORDS, Binding, Environment
+from .binding import PYTHON_WORDS, USUAL_ENVIRONMENT, Binding, EnvelopeOptions, Environment
 from .envelope_manifest import FILE_NAME, EnvelopeManifest, limits_of
 
 CONTRACT = "envelope"
@@ -29,8 +29,11 @@ def bind(manifest: EnvelopeManifest) -> Binding:
         cwd=manifest.directory,
         source=str(manifest.directory / FILE_NAME),
         description=manifest.description,
-        environment=Environment(set=dict(FOR_CHILDREN) if _is_isolated(manifest) else {}),
+        environment=Environment(
+            (*USUAL_ENVIRONMENT, *manifest.environment), dict(FOR_CHILDREN) if _is_isolated(manifest) else {}
+        ),
         limits=limits_of(manifest),
+        envelope=EnvelopeOptions(manifest.lenient),
     )
 
 

@@ -1,13 +1,14 @@
 """`manifest.yml`, what an `envelope` plugin says about itself, to one frozen value.
 
-It refuses what could not work or could be read in two ways: a number that is a text, a version that YAML
-takes for a number, an extension without its dot. Keys that nobody knows are only noted, so that a manifest
-for a later version can be used; `plughost lint` warns of them.
+It refuses what could not work. Values that other hosts of the contract load in spite of their form, such as a version
+that YAML takes for a number, are taken with a remark. Keys that nobody knows are only noted, so that a manifest for a
+later version can be used. `plughost lint` warns of both.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -20,6 +21,7 @@ from ..errors import ManifestError
 from ..messages.quoting import quote
 from . import yaml_document
 from .binding import Limits
+from .envelope_leniency import Remark, adapted
 
 FILE_NAME = "manifest.yml"
 API_VERSIONS = ("1",)  # those that this version speaks
@@ -32,6 +34,7 @@ NAME_LENGTH = 100  # characters; it becomes part of file names, which may have 2
 TEXT_LENGTH = 4096  # characters of any other text; also a path may have no more bytes
 LIST_LENGTH = 256  # entries of any list
 
+_VARIABLE = re.compile(r"\A[A-Za-z_][A-Za-z0-9_]*\*?\Z")
 _NAME = re.compile(r"\A[A-Za-z0-9_-]+\Z")
 
 
@@ -57,7 +60,13 @@ class EnvelopeManifest(Struct, frozen=True):
     optional_variables: tuple[str, ...] = ()
     isolation: Isolation = Isolation()
     command: tuple[str, ...] = ()  # the worker's own, paths relative to `directory`; empty: the Python worker
+    validates: bool = True  # its worker knows `--mode validate`; of a command it is only believed if said
+    lenient: bool = False  # its worker may leave `per_file` out of a reply
+    environment: tuple[
+        str, ...
+    ] = ()  # variables of the host that it sees too; `EXLAB_*` are all that begin so
     unknown: tuple[str, ...] = ()  # keys that this version does not know
+    remarks: tuple[Remark, ...] = ()  # values that were not taken as they are written
 
 
 def read(directory: Path) -> EnvelopeManifest:
@@ -78,6 +87,7 @@ def of_document(document: Mapping[str, Any], directory: Path, source: str) -> En
     """Return the manifest whose keys and values are *document*. Raises ManifestError, for the first flaw."""
     for flaw in flaws(document, source):
         raise flaw
+    document, remarks = adapted(document)
     isolation = document.get("isolation", {})
     return EnvelopeManifest(
         name=document["name"],
@@ -95,17 +105,25 @@ def of_document(document: Mapping[str, Any], directory: Path, source: str) -> En
             network=isolation.get("network", False),
         ),
         command=tuple(document.get("command", ())),
+        validates=document.get("validates", not document.get("command")),
+        lenient=document.get("lenient", False),
+        environment=tuple(document.get("environment", ())),
         unknown=_unknown(document),
+        remarks=remarks,
     )
 
 
 def matches(manifest: EnvelopeManifest, path: str) -> bool:
     """Tell whether the plugin is to be given the file at *path*.
 
-    An extension is compared with the end of the file's name, in any case; `.gitignore` is also a whole name.
+    An extension is compared with the end of the file's name, in any case; `.gitignore` is also a whole name. Without
+    a dot before it, such as `Makefile`, it is the whole name. The empty text matches all files without a suffix.
     """
     name = path.rpartition("/")[2].lower()
-    return name.endswith(tuple(each.lower() for each in manifest.supported_extensions))
+    wanted = [each.lower() for each in manifest.supported_extensions]
+    if name.endswith(tuple(each for each in wanted if each.startswith("."))) or name in wanted:
+        return True
+    return "" in wanted and not os.path.splitext(name)[1]
 
 
 def limits_of(manifest: EnvelopeManifest) -> Limits:
@@ -122,6 +140,7 @@ def limits_of(manifest: EnvelopeManifest) -> Limits:
 
 def flaws(document: Mapping[str, Any], source: str) -> list[ManifestError]:
     """Return everything that is wrong with the *document* of a manifest, in the order of the keys."""
+    document, _ = adapted(document)
     found = []
     for key, flaw in RULES.items():
         holder = document.get("isolation") if key.startswith("isolation.") else document
@@ -168,17 +187,10 @@ def _api_version(value: Any) -> Wrong | None:
     return f"{_shown(value)} is not supported", f"This version of plughost speaks {known}"
 
 
-def _extension(value: str) -> Wrong | None:
-    if value.lower() == "readme":
-        return f"{quote(value)} is not an extension", "Take it out: the README is the host's to write"
-    if not value.startswith("."):
-        return f"{quote(value)} has no dot before it", f"Write {quote('.' + value)}"
-    if value.endswith(".") or "/" in value or not value.isprintable() or value != value.strip():
-        return (
-            f"{quote(value)} ends no file name",
-            "Use a suffix such as `.csv`, or a name such as `.gitignore`",
-        )
-    return None
+def _variable(value: str) -> Wrong | None:
+    if _VARIABLE.match(value):
+        return None
+    return f"{quote(value)} names no variable", "Write names such as HOME, or the beginning of such: EXLAB_*"
 
 
 def _word(value: str) -> Wrong | None:
@@ -249,7 +261,7 @@ def _list_of(rule: Callable[[str], Wrong | None]) -> Rule:
 RULES: dict[str, Rule] = {
     "name": _name,
     "version": _version,
-    "supported_extensions": _list_of(_extension),
+    "supported_extensions": _list_of(_word),
     "api_version": _api_version,
     "author": _text,
     "description": _text,
@@ -260,6 +272,9 @@ RULES: dict[str, Rule] = {
     "isolation.memory_mb": _number_in(0, MEMORY_CAP_MB, "MiB", int),
     "isolation.network": _boolean,
     "command": _command,
+    "validates": _boolean,
+    "lenient": _boolean,
+    "environment": _list_of(_variable),
 }
 REQUIRED = ("name", "version", "supported_extensions", "api_version")
 

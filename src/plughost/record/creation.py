@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import pwd
 import re
 import secrets
 import stat
@@ -30,6 +31,9 @@ SCHEMA_VERSION = "1.8"
 SIZE_LIMIT = 16_777_216  # bytes; a record is some kilobytes, and all of it is held in memory
 LOCK_TIMEOUT_S = 30.0  # a writer takes milliseconds: after this long the holder is stuck
 LEFTOVER = ".plughost-tmp"  # how the name of a temporary file ends; only the holder of the lock has one
+
+# What readers of the record know as a run's kind. They take the first one where none is written.
+RUN_KINDS = ("experimental", "test")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MEND = "Mend it or move it away; it was left as it is"
@@ -146,12 +150,14 @@ class Record:
         document: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "created_at": stamp(datetime.now(UTC)),
+            "created_by": _user(),
             "level": "run",
-            "run_kind": "",
-            "template": {"name": "", "version": ""},
+            "run_kind": RUN_KINDS[0],
+            "lims_project": {"uid": "", "short_id": "", "name_at_creation": ""},
+            "template": {"name": "", "version": "", "source_path": ""},
             "variables": {},
             "plugins_applied": [],
-            "paths": {"local": str(self.path.parent.parent.absolute())},
+            "paths": {"local": str(self.path.parent.parent.absolute()), "nas": ""},
         }
         for key, value in header.items():
             match document.get(key), value:
@@ -159,6 +165,9 @@ class Record:
                     document[key] = {**ours, **value}
                 case _:
                     document[key] = value
+        if (given := document["run_kind"]) not in RUN_KINDS:
+            document["run_kind"] = RUN_KINDS[0]
+            document |= {"run_kind_given": given} if given else {}
         return self._checked(document)
 
     def _encoded(self, document: dict[str, Any]) -> bytes:
@@ -229,6 +238,14 @@ class Record:
         for path in (self.path.parent, self.path, self.path.with_name(f"{self.path.name}.lock")):
             if path.is_symlink():
                 raise TreeError(str(path), "a symbolic link", "Put a real one in its place") from error
+
+
+def _user() -> str:
+    """Return the name of the user whose process this is, or the number."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a container may run as anybody
+        return str(os.geteuid())
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from ..messages.quoting import one_line
 from . import place, sharing
 
 STDERR_LIMIT = 16_777_216  # bytes of one attempt that are kept
+TAIL_LIMIT = 33_554_432  # bytes of a log that are looked through: more than the log of one pass has
 NAME_LIMIT = 64  # characters of a host's name in a file name
 
 _COMMON = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -49,11 +50,24 @@ class WizardLog:
         fd = _open(self.path, os.O_APPEND, 0o644)
         try:
             sharing.share(fd, os.stat(self.path.parent), sharing.WRITE)
-            _write_all(fd, data)
+            write_all(fd, data)
         except OSError as error:
             raise _unusable(self.path, error) from error
         finally:
             os.close(fd)
+
+    def tail(self) -> list[str]:
+        """Return the lines of the log, or as many of the last as TAIL_LIMIT has; none if it cannot be read."""
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return []
+        with open(fd, "rb") as file:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                return []
+            file.seek(max(0, status.st_size - TAIL_LIMIT))
+            return file.read(TAIL_LIMIT).decode("utf-8", "replace").split("\n")
 
 
 class StderrFile:
@@ -78,7 +92,7 @@ class StderrFile:
         kept = data[: self._room]
         if kept:
             try:
-                _write_all(self._fd, kept)
+                write_all(self._fd, kept)
             except OSError:
                 kept, self._room = b"", 0
         self._room -= len(kept)
@@ -94,7 +108,7 @@ class StderrFile:
             if self.dropped:
                 begin = b"" if self._last == b"\n" else b"\n"
                 with contextlib.suppress(OSError):
-                    _write_all(
+                    write_all(
                         fd, b"%b[plughost: %d more bytes of stderr were dropped]\n" % (begin, self.dropped)
                     )
         finally:
@@ -122,7 +136,8 @@ def _open(path: Path, flags: int, mode: int) -> int:
     return fd
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of *data* to *fd*. Raises OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]

@@ -52,6 +52,11 @@ def parse(line: bytes) -> LogLine | None:
         found = json.loads(line.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return None
+    return line_of(found)
+
+
+def line_of(found: Any) -> LogLine | None:
+    """Return what a decoded value logs, or None if it is no object with a message."""
     if not isinstance(found, dict) or "message" not in found:
         return None
     level, message, context = found.get("level"), found["message"], found.get("context")

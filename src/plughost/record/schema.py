@@ -1,9 +1,13 @@
 """One entry of `plugins_applied` in the record: what a plugin did to a directory. Values only; written elsewhere.
 
 Keys that are always there: `id` (unique; writing an entry with the same one again replaces it), `run` (the pass
-it belongs to), `plugin`, `version`, `status`, `files_affected`, `changes`, `isolation`, `started_at`,
-`finished_at` and `per_file`. The others are left out when there is nothing to say. A reader ignores keys that
-it does not know. A dry run leaves no entry.
+it belongs to), `plugin`, `version`, `status`, `files_affected`, `changes`, `started_at`, `finished_at` and
+`per_file`. The others are left out when there is nothing to say. A reader ignores keys that it does not know. A dry
+run leaves no entry.
+
+Other programs read the record too, by a schema that has fewer words: five statuses, and an `isolation` of three
+integers. So an aborted plugin is written as `failed` with `aborted: true` beside it, memory that nobody could measure
+as 0, and what a plugin cost of which no exit code is known as `partial_isolation`.
 """
 
 from __future__ import annotations
@@ -13,10 +17,13 @@ from typing import Any, Literal
 
 import msgspec
 
-Status = Literal["success", "failed", "skipped", "timeout", "policy_violation", "aborted"]
+Written = Literal["success", "failed", "skipped", "timeout", "policy_violation"]
+Status = Written | Literal["aborted"]
 ChangeKind = Literal["created", "modified", "deleted", "renamed"]
 
 LISTS = ("files_affected", "changes", "per_file", "violations")  # of an entry: as long as a plugin makes them
+PARTIAL = ("duration_ms", "cpu_ms", "attempts")  # of an isolation: what is always known
+UNMEASURED = 0  # MiB; no process takes none
 BRIEF_ERROR = 200  # characters of an error where there is no room for more
 NOT_LISTED = "the record had no room for more than this"
 
@@ -30,13 +37,28 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):
-    """What the worker processes of one plugin cost, over all attempts; null is what nobody could measure."""
+    """What the worker processes of one plugin cost, over all attempts; None is what nobody could measure."""
 
     duration_ms: int
     exit_code: int | None = None  # of the last attempt; negative: the signal that ended it
     peak_memory_mb: int | None = None
     cpu_ms: int = 0
     attempts: int = 1
+
+
+class WholeIsolation(Isolation, frozen=True, kw_only=True):
+    """What the worker processes of one plugin cost. *peak_memory_mb* is 0 if nobody could measure it."""
+
+    exit_code: int
+    peak_memory_mb: int
+
+
+class PartialIsolation(msgspec.Struct, frozen=True, kw_only=True):
+    """The same where no exit code is known: the worker could not be started, or the host was killed."""
+
+    duration_ms: int
+    cpu_ms: int
+    attempts: int
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +115,31 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as it is written, without optional keys that say nothing."""
         entry: dict[str, Any] = msgspec.to_builtins(self)
+        if self.status == "aborted":
+            entry |= {"status": "failed", "aborted": True}
+        entry["isolation"]["peak_memory_mb"] = self.isolation.peak_memory_mb or UNMEASURED
+        if self.isolation.exit_code is None:
+            cost = entry.pop("isolation")
+            entry["partial_isolation"] = {name: cost[name] for name in PARTIAL}
         return entry
+
+
+class WrittenEntry(Applied, frozen=True, kw_only=True, omit_defaults=True):
+    """One entry of `plugins_applied`. It has either of `isolation` and `partial_isolation`."""
+
+    status: Written
+    isolation: WholeIsolation | None = None  # type: ignore[assignment]
+    partial_isolation: PartialIsolation | None = None
+    aborted: bool = False  # the operator gave up on it, or the pass was interrupted
+
+
+def of_dict(entry: dict[str, Any]) -> Applied:
+    """Return the entry that is written as *entry*. Raises msgspec.ValidationError."""
+    cost = {**entry.get("isolation", entry.get("partial_isolation", {}))}
+    if not cost.get("peak_memory_mb"):
+        cost["peak_memory_mb"] = None
+    status = "aborted" if entry.get("aborted") else entry.get("status")
+    return msgspec.convert({**entry, "isolation": cost, "status": status}, Applied)
 
 
 def cut(entry: dict[str, Any], most: int) -> dict[str, Any]:
@@ -115,7 +161,7 @@ def brief(entry: dict[str, Any]) -> dict[str, Any]:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of one entry."""
-    return msgspec.json.schema(Applied)
+    return msgspec.json.schema(WrittenEntry)
 
 
 def stamp(at: datetime) -> str:

@@ -72,10 +72,14 @@ def test_a_dry_run_is_one_in_the_request_and_in_its_context(dry_run):
     assert request["dry_run"] is request["context"]["dry_run"] is dry_run
 
 
-def test_a_validation_is_told_the_variables_and_the_template_only():
-    line = host.validation_line(STAMP, context(variables={"a": 1}, template_name="t"), FRAME_LIMIT)
-    asked = json.loads(line)
-    assert asked == {"context": {"variables": {"a": 1}, "template_name": "t"}, "plugin_module": "stamp"}
+@pytest.mark.requirement("envelope:request:whole")
+def test_a_validation_is_a_whole_request_for_a_dry_run_over_no_file():
+    about = context(variables={"a": 1}, template_name="t")
+    asked = json.loads(host.validation_line(STAMP, about, FRAME_LIMIT))
+    told = json.loads(host.transform_line(STAMP, about, [], None, FRAME_LIMIT))
+    assert asked.keys() == told.keys()
+    assert asked["context"] == {**told["context"], "dry_run": True}
+    assert (asked["files"], asked["dry_run"], asked["extra_inputs"]) == ([], True, None)
 
 
 def transformation(variables, limit):

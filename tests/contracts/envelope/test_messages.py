@@ -12,9 +12,7 @@ from plughost.contracts.envelope.messages import (
     PerFile,
     Reply,
     Request,
-    ValidationContext,
     ValidationReply,
-    ValidationRequest,
 )
 
 
@@ -40,17 +38,11 @@ def test_a_request_has_the_fields_of_the_contract():
             "equipment_id": "",
             "project": "",
             "dry_run": False,
+            "log": "stderr",
         },
         "files": ["/tree/a.txt"],
         "dry_run": False,
         "extra_inputs": None,
-    }
-
-
-def test_a_validation_names_no_file():
-    assert sent(ValidationRequest(ValidationContext({"a": 1}, "t"), "stamp")) == {
-        "context": {"variables": {"a": 1}, "template_name": "t"},
-        "plugin_module": "stamp",
     }
 
 

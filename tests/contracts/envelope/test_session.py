@@ -123,6 +123,12 @@ def test_one_deadline_bounds_the_work_and_the_exit(talk, heard, stage, late):
     assert conversation.session.next_deadline() is None
 
 
+def test_the_hint_for_a_late_validation_names_no_limit_that_could_be_raised(talk):
+    fault = talk(Mode.VALIDATE, timeout_s=5.0).tell(1.0).tick(6.0).session.fault
+    assert fault.limit is None
+    assert "isolation.timeout_seconds" not in fault.hint
+
+
 def test_what_was_heard_is_judged_before_the_time_at_which_it_was_heard(talk):
     conversation = talk(timeout_s=5.0).tell()
     conversation.session.note_time(7.0)

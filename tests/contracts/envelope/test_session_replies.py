@@ -31,19 +31,20 @@ GOOD = {
     "blank lines before": b"\n \r\n\t\n" + SUCCESS,
     "blank lines behind": SUCCESS + b"\n \r\n\n  ",
     "padded": b"  " + SUCCESS.rstrip() + b" \n",
-    "the least": b'{"result":"success"}\n',
-    "all that is optional null": b'{"result":"success","log_records":null,"input_required":null}\n',
-    "error_message null": b'{"result":"success","error_message":null}\n',
-    "log records": message(result="success", log_records=[1, {"a": None}]),
-    "unknown fields": message(result="success", later={"x": [1]}, kind="y"),
+    "the least": b'{"result":"success","per_file":[]}\n',
+    "all that is optional null": b'{"result":"success","per_file":[],"log_records":null,"input_required":null}\n',
+    "error_message null": b'{"result":"success","per_file":[],"error_message":null}\n',
+    "log records": message(result="success", per_file=[], log_records=[1, {"a": None}]),
+    "unknown fields": message(result="success", per_file=[], later={"x": [1]}, kind="y"),
     "unknown fields of a file": per_file(later=[1]),
-    "the last of two keys": b'{"result":"failed","result":"success"}\n',
+    "the last of two keys": b'{"per_file":[],"result":"failed","result":"success"}\n',
     "a preview": preview(summary="s", detail={"a": [1]}),
     "no changes": per_file(changes=[]),
+    "a status of its own": per_file(status="done"),
     "an error of one file": per_file(status="failed", error="No."),
-    "deep, but not too deep": b'{"result":"success","x":' + b"[" * 200 + b"]" * 200 + b"}\n",
+    "deep, but not too deep": b'{"result":"success","per_file":[],"x":' + b"[" * 200 + b"]" * 200 + b"}\n",
     "not ASCII": per_file(path="/tree/ä😀"),
-    "not ASCII and not escaped": '{"result":"success","error_message":"ä😀"}\n'.encode(),
+    "not ASCII and not escaped": '{"result":"success","per_file":[],"error_message":"ä😀"}\n'.encode(),
 }
 BAD = {
     "text": b"done\n",
@@ -60,16 +61,16 @@ BAD = {
     "a number": b"0\n",
     "pretty-printed": b"{\n" + SUCCESS[1:],
     "cut off by a line feed": SUCCESS[:20] + b"\n",
-    "invalid UTF-8": b'{"result":"success","error_message":"\xff"}\n',
-    "invalid UTF-8 in an unknown field": b'{"result":"success","x":"\xff"}\n',
-    "UTF-16": '{"result":"success"}'.encode("utf-16") + b"\n",
+    "invalid UTF-8": b'{"result":"success","per_file":[],"error_message":"\xff"}\n',
+    "invalid UTF-8 in an unknown field": b'{"result":"success","per_file":[],"x":"\xff"}\n',
+    "UTF-16": '{"result":"success","per_file":[]}'.encode("utf-16") + b"\n",
     "a byte order mark": b"\xef\xbb\xbf" + SUCCESS,
-    "a lone surrogate": b'{"result":"success","error_message":"\\ud800"}\n',
+    "a lone surrogate": b'{"result":"success","per_file":[],"error_message":"\\ud800"}\n',
     "NUL": b"\0" + SUCCESS,
-    "too deep": b'{"result":"success","x":' + b"[" * 300 + b"]" * 300 + b"}\n",
-    "too deep and not closed": b'{"result":"success","x":' + b"[" * 5000 + b"\n",
-    "NaN": b'{"result":"success","log_records":[NaN]}\n',
-    "Content-Length frames": b'Content-Length: 20\r\n\r\n{"result":"success"}',
+    "too deep": b'{"result":"success","per_file":[],"x":' + b"[" * 300 + b"]" * 300 + b"}\n",
+    "too deep and not closed": b'{"result":"success","per_file":[],"x":' + b"[" * 5000 + b"\n",
+    "NaN": b'{"result":"success","per_file":[],"log_records":[NaN]}\n',
+    "Content-Length frames": b'Content-Length: 34\r\n\r\n{"result":"success","per_file":[]}',
     "result missing": message(per_file=[]),
     "result null": b'{"result":null}\n',
     "result a number": message(result=0),
@@ -84,7 +85,6 @@ BAD = {
     "per_file without path and status": message(result="success", per_file=[{}]),
     "path a number": per_file(path=5),
     "status null": per_file(status=None),
-    "status unknown": per_file(status="done"),
     "changes a text": per_file(changes="x"),
     "changes empty objects": per_file(changes=[{}]),
     "file error a number": per_file(error=5),
@@ -93,7 +93,7 @@ BAD = {
     "change summary a number": preview(summary=5),
     "change summary null": preview(summary=None),
     "change detail an array": preview(detail=[]),
-    "log_records a number": message(result="success", log_records=5),
+    "log_records a number": message(result="success", per_file=[], log_records=5),
     "error_message a number": message(result="failed", error_message=5),
     "error_message an object": message(result="failed", error_message={}),
     "success with a question": QUESTION.replace(b'"result": "input_required"', b'"result": "success"'),
@@ -125,7 +125,7 @@ BAD = {
 CUT_OFF = {
     "half a reply": SUCCESS[:20],
     "half a text": b"don",
-    "half a character": b'{"result":"success","error_message":"\xc3',
+    "half a character": b'{"result":"success","per_file":[],"error_message":"\xc3',
     "one brace": b"{",
 }
 
@@ -177,6 +177,38 @@ def test_the_end_of_output_at_any_byte_is_never_a_success(at, talk):
     assert run(talk, [SUCCESS[:at]]).outcome == (CRASHED, Stage.EXECUTE)
 
 
+# Replies without `per_file`, their exit codes, and what they come to unless the host is lenient.
+BARE = [
+    ("success", 0, message(result="success"), (MALFORMED, Stage.EXECUTE)),
+    (
+        "input_required",
+        2,
+        message(result="input_required", input_required={"fields": [{"id": "colour"}]}),
+        (MALFORMED, Stage.EXECUTE),
+    ),
+    ("failed", 1, message(result="failed"), "failed"),
+]
+
+
+@pytest.mark.requirement("envelope:reply:reports")
+@pytest.mark.parametrize(("result", "code", "wire", "strict"), BARE)
+def test_only_a_failure_may_do_without_reports_unless_the_host_is_lenient(result, code, wire, strict, talk):
+    assert run(talk, [wire], code).outcome == strict
+    lenient = run(talk, [wire], code, lenient=True)
+    assert (lenient.outcome, lenient.session.reply.reports) == (result, ())
+
+
+def test_reports_that_are_null_are_malformed_for_a_lenient_host_too(talk):
+    wire = b'{"result":"success","per_file":null}\n'
+    assert run(talk, [wire], lenient=True).outcome == (MALFORMED, Stage.EXECUTE)
+
+
+def test_a_reply_without_reports_says_what_to_do(talk):
+    fault = run(talk, [message(result="success")]).session.fault
+    assert "`per_file`" in fault.message
+    assert "lenient: true" in fault.hint
+
+
 @given(wire=st.sampled_from([*GOOD.values(), *BAD.values()]), data=st.data())
 def test_no_reply_depends_on_any_cuts(wire, talk, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=8)))
@@ -209,8 +241,8 @@ def test_every_conversation_walks_along_the_table_to_its_end(wire, talk):
 
 def reply_of(size):
     """Return a reply of *size* bytes, its line feed not counted."""
-    empty = len(message(result="success", error_message="")) - 1
-    return message(result="success", error_message="x" * (size - empty))
+    empty = len(message(result="success", per_file=[], error_message="")) - 1
+    return message(result="success", per_file=[], error_message="x" * (size - empty))
 
 
 @pytest.mark.requirement("envelope:frame:bounded")

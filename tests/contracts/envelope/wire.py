@@ -23,7 +23,7 @@ def preview(**changes):
 def question(*fields, **changes):
     """Return a reply that asks for *fields*, a colour if there are none, with *changes* in its question."""
     asked = {"fields": list(fields or [{"id": "colour"}]), "reason": "It has none.", **changes}
-    return message(result="input_required", input_required=asked)
+    return message(result="input_required", per_file=[], input_required=asked)
 
 
 def field(**changes):
@@ -34,5 +34,5 @@ def field(**changes):
 SUCCESS = per_file()
 FAILED = message(result="failed", error_message="No.")
 QUESTION = question()
-BARE_QUESTION = message(result="input_required")
+BARE_QUESTION = message(result="input_required", per_file=[])
 VALIDATED = message(errors=[])

@@ -16,6 +16,7 @@ from plughost import blocking
 from plughost.host.envelope.options import PassResult
 from plughost.record.schema import Applied
 from tests.files.portrait import portrait
+from tests.record import original
 
 HEAD = """\
 import json, os, shutil, signal, subprocess, sys, time
@@ -39,6 +40,8 @@ import json, os, signal, sys, time
 told = json.loads(sys.stdin.readline())
 
 def answer(code=0, **reply):
+    if "result" in reply:
+        reply.setdefault("per_file", [])
     data = (json.dumps(reply) + "\\n").encode()
     while data:
         data = data[os.write(1, data):]
@@ -92,7 +95,8 @@ class Lab:
         self, name: str, body: str, *, extensions: Sequence[str] = (".txt",), head: str = RAW, **manifest: Any
     ) -> Path:
         """Write a worker of its own, without any SDK: `answer(code, **reply)` ends it."""
-        directory = self._manifest(name, extensions, {"command": ["python", "worker.py"], **manifest})
+        own = {"command": ["python", "worker.py"], "validates": True}
+        directory = self._manifest(name, extensions, {**own, **manifest})
         (directory / "worker.py").write_text(head + textwrap.dedent(body))
         return directory
 
@@ -143,7 +147,10 @@ class Lab:
 
     @property
     def record(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.root / ".exlab-wizard/creation.json").read_bytes())
+        """The record, which every other reader can read too."""
+        data = (self.root / ".exlab-wizard/creation.json").read_bytes()
+        original.read(data)
+        found: dict[str, Any] = json.loads(data)
         return found
 
     @property
@@ -177,6 +184,11 @@ class Lab:
         """Return the living processes that were told the temporary directory of a pass here."""
         mark = f"TMPDIR={self.home}/tmp/plughost-pass-".encode()
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _carries(pid, mark)]
+
+
+def outcome(entry: dict[str, Any]) -> str:
+    """Return how a plugin came out by its *entry* of the record, where an aborted one is a failed one."""
+    return "aborted" if entry.get("aborted") else str(entry["status"])
 
 
 def _carries(pid: int, mark: bytes) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from plughost.host.envelope import ledger, plugin_flow
 from plughost.host.envelope.leftovers import put_right, settle, touched
 from plughost.host.events import Event, PassInterrupted, PassSettled, PluginApplied, PluginBegun
 from plughost.record import creation
-from tests.host.envelope.lab import Lab
+from tests.host.envelope.lab import Lab, outcome
 
 
 @pytest.mark.requirement("envelope:record:truth")
@@ -30,11 +32,11 @@ def test_an_interrupt_between_two_plugins_keeps_what_the_first_did_and_its_recor
     real = Snapshot.advance
     calls = []
 
-    def advance(self: Snapshot, note: dict[str, Any]) -> None:
+    def advance(self: Snapshot, note: dict[str, Any], **keywords: Any) -> None:
         calls.append(note)
         if len(calls) == 2:  # the first accepts; the second is before the next plugin
             raise KeyboardInterrupt
-        real(self, note)
+        real(self, note, **keywords)
 
     monkeypatch.setattr(Snapshot, "advance", advance)
     with pytest.raises(KeyboardInterrupt):
@@ -64,6 +66,65 @@ def test_an_interrupt_while_the_record_is_written_keeps_what_was_accepted_and_wr
     assert [(entry["plugin"], entry["status"]) for entry in lab.entries] == [("one", "success")]
 
 
+SPOILS = """
+def transform(self, path, ctx):
+    path.write_text("x")
+    (ctx.dst_root / "new").mkdir()
+"""
+
+
+def spoil(books: str, lab: Lab) -> tuple[Path, dict[str, Any]]:
+    """Return books that look well until a pass writes to them, which is when a listener spoils them."""
+    place = lab.home / "books"
+    place.mkdir()
+    if books == "record":
+        return place / "creation.json", {"record": place / "creation.json", "logs": lab.home / "logs"}
+    return place / f"wizard.{socket.gethostname()}.log", {"record": lab.home / "creation.json", "logs": place}
+
+
+@pytest.mark.requirement("envelope:record:truth", "envelope:tree:undone")
+@pytest.mark.parametrize("books", ["record", "log"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_cannot_be_written_down_is_undone(books: str, jobs: int, both: Lab) -> None:
+    both.write({"b.csv": "b\n"})
+    path, options = spoil(books, both)
+    before = both.portrait()
+
+    def block(event: Event) -> None:
+        both.events.append(event)
+        if isinstance(event.what, PluginBegun) and not path.is_dir():
+            path.unlink(missing_ok=True)
+            path.mkdir()  # from now on nobody can write a file of that name
+
+    plugins = [both.plugin("one", SPOILS), both.plugin("two", extensions=[".csv"])]
+    with pytest.raises(TreeError) as caught:
+        pass_with(both, plugins, block, jobs=jobs, **options)
+    assert caught.value.path == str(path)
+    assert both.portrait() == before
+
+    path.rmdir()
+    assert put_right(both.root)
+    assert both.portrait() == before
+    entries = json.loads(Path(options["record"]).read_bytes())["plugins_applied"]
+    assert {entry["status"] for entry in entries} == {"failed"}
+    assert all("written down" in entry["error"] and not entry["changes"] for entry in entries)
+    (log,) = Path(options["logs"]).glob("wizard.*.log")
+    assert log.read_text().count("plugin applied status=failed") == len(entries)
+
+
+def pass_with(lab: Lab, plugins: list[Path], listener: Any, **options: Any) -> None:
+    if lab.kind == "asyncio":
+        asyncio.run(apass(lab, plugins, listener, **options))
+    else:
+        with blocking.Host(on_event=listener) as host:
+            host.run_pass(lab.root, plugins, **options)
+
+
+async def apass(lab: Lab, plugins: list[Path], listener: Any, **options: Any) -> None:
+    async with plughost.Host(on_event=listener) as host:
+        await host.run_pass(lab.root, plugins, **options)
+
+
 REFUSES = "def transform(self, path, ctx):\n    path.write_text('x'); raise PluginError('no room')"
 
 
@@ -87,7 +148,7 @@ def test_a_plugin_that_failed_and_could_not_be_undone_is_recorded_with_its_own_e
     good, refused = lab.entries
     assert (refused["plugin"], refused["status"], refused["error"]) == ("refuses", "failed", "no room")
     assert refused["isolation"]["attempts"] == 1
-    assert good["status"] == ("success" if jobs == 1 else "aborted"), "at once, it was undone with the other"
+    assert outcome(good) == ("success" if jobs == 1 else "aborted"), "at once, it was undone with the other"
     assert lab.text("b.csv") == ("b\ngood\n" if jobs == 1 else "b\n")
     assert lab.portrait()[b"a.txt"] == before[b"a.txt"]
     for path in lab.home.glob("*.plughost-displaced-*"):
@@ -303,9 +364,13 @@ def test_also_what_recovery_writes_has_an_end_and_tells_how_much_there_was(
 ) -> None:
     monkeypatch.setattr(ledger, "MOST_LISTED", 3)
     body = "def transform(self, path, ctx):\n    [Path(f'{n}.new').write_text('') for n in range(10)]"
+
+    def killed(*arguments: Any, **keywords: Any) -> None:
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as patch:
-        patch.setattr(creation.Record, "append", irreversible)
-        with pytest.raises(TreeError):
+        patch.setattr(creation.Record, "append", killed)
+        with pytest.raises(KeyboardInterrupt):
             lab.run(lab.plugin("maker", body), files=["a.txt"])
     assert put_right(lab.root)
     (written,) = lab.entries
@@ -478,13 +543,13 @@ def test_a_pass_that_is_settled_says_so_last(both: Lab) -> None:
 
 
 def test_what_could_not_be_kept_is_named(both: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    changes, path = Snapshot.changes, str(both.root / "sub/busy.db")
+    look, path = Snapshot.look, str(both.root / "sub/busy.db")
 
     def refuse(_: Snapshot) -> Any:
-        monkeypatch.setattr(Snapshot, "changes", changes)
+        monkeypatch.setattr(Snapshot, "look", look)
         raise TreeError(path, "something else is writing to it", "Let that finish first")
 
-    monkeypatch.setattr(Snapshot, "changes", refuse)
+    monkeypatch.setattr(Snapshot, "look", refuse)
     entry = both.one(both.plugin("one"))
     assert entry.status == "failed"
     assert path in (entry.error or "")

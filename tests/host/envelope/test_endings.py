@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import resource
 import signal
 import sys
@@ -19,7 +20,7 @@ import pytest
 import plughost
 from plughost import blocking
 from plughost.host.events import Logged
-from tests.host.envelope.lab import Lab
+from tests.host.envelope.lab import Lab, outcome
 
 QUICK = {"timeout_seconds": 0.5}
 SPOIL = "(ctx.dst_root / 'a.txt').write_text('spoiled'); (ctx.dst_root / 'new').mkdir()"
@@ -51,7 +52,8 @@ def test_a_worker_that_is_late_is_stopped_recorded_as_timeout_and_undone(late: s
 
 
 def test_a_worker_that_answers_and_does_not_exit_is_late_too(both: Lab) -> None:
-    lingers = "os.write(1, b'{\"result\": \"success\"}\\n'); open(files[0], 'w').close(); time.sleep(60)"
+    reply = b'{"result": "success", "per_file": []}\n'
+    lingers = f"os.write(1, {reply!r}); open(files[0], 'w').close(); time.sleep(60)"
     entry = both.one(both.raw("lingers", lingers, isolation=QUICK))
     assert (entry.status, entry.isolation.exit_code) == ("timeout", 124)
     assert both.text("a.txt") == "a\n"
@@ -116,6 +118,39 @@ def test_a_daemon_is_gone_when_its_plugin_is_judged_and_writes_no_more(end: str,
     assert any("outlived" in warning for warning in entry.warnings)
     if end != "pass":
         assert sorted(os.listdir(lab.root)) == [".exlab-wizard", "a.txt"]
+
+
+@pytest.mark.requirement("envelope:exit:gone")
+def test_so_is_a_daemon_whose_first_thread_has_ended(lab: Lab) -> None:
+    exit_thread = {"x86_64": 60, "aarch64": 93}.get(platform.machine())
+    if exit_thread is None:
+        pytest.skip("the number of the system call that ends a thread is known for x86_64 and aarch64 only")
+    daemon = lab.plugin(
+        "daemon",
+        f"""
+        def transform(self, path, ctx):
+            import ctypes, threading
+            ready = ctx.dst_root / "ready"
+            def write():
+                while Path("/proc/self/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                    pass
+                for number in range(10**9):
+                    (ctx.dst_root / "later.log").write_text(str(number))
+                    ready.touch()
+            if os.fork() == 0:
+                os.setsid()
+                os.closerange(0, 3)
+                threading.Thread(target=write).start()
+                ctypes.CDLL(None).syscall({exit_thread}, 0)
+            while not ready.exists():
+                pass
+            raise PluginError("no")
+        """,
+    )
+    entry = lab.one(daemon)
+    assert any("outlived" in warning for warning in entry.warnings)
+    assert sorted(os.listdir(lab.root)) == [".exlab-wizard", "a.txt"]
+    assert not lab.workers()
 
 
 @pytest.mark.requirement("envelope:request:isolated")
@@ -229,7 +264,7 @@ def when_working(then: Callable[[], Any]) -> Callable[[Any], None]:
 
 def assert_undone(lab: Lab, before: Any) -> None:
     assert lab.portrait() == before
-    assert [entry["status"] for entry in lab.entries] == ["aborted"]
+    assert [outcome(entry) for entry in lab.entries] == ["aborted"]
     assert lab.entries[0]["error"]
     assert any("working" in line for line in lab.log)
     assert not lab.left_behind()
@@ -312,7 +347,7 @@ def test_ctrl_c_during_a_pass_undoes_it_and_is_raised(jobs: int, lab: Lab) -> No
         with pytest.raises(KeyboardInterrupt):
             host.run_pass(lab.root, [slow, other], jobs=jobs)
         assert lab.portrait() == before
-        assert {entry["status"] for entry in lab.entries} == {"aborted"}
+        assert {outcome(entry) for entry in lab.entries} == {"aborted"}
         cost = lab.entries[0]["isolation"]
         attempts = jobs  # beside another it may not make a file, fails, and is run again
         assert (cost["attempts"], cost["exit_code"]) == (attempts, -signal.SIGKILL)
@@ -346,7 +381,7 @@ def test_what_the_callers_own_code_raises_is_raised_and_the_pass_undone(
     with pytest.raises(error):
         lab.run(asks, other, ask=ask, input_timeout_s=limit)
     assert lab.portrait() == before
-    assert [(entry["plugin"], entry["status"]) for entry in lab.entries] == [("asks", "aborted")]
+    assert [(entry["plugin"], outcome(entry)) for entry in lab.entries] == [("asks", "aborted")]
     cost = lab.entries[0]["isolation"]
     assert (cost["attempts"], cost["exit_code"]) == (1, 2), "its worker had asked, and was gone"
     assert cost["cpu_ms"] > 0
@@ -366,7 +401,7 @@ async def test_what_an_asynchronous_callback_raises_is_raised_and_the_pass_undon
     with pytest.raises(error):
         await lab.arun(asks, ask=ask, input_timeout_s=limit)
     assert lab.portrait() == before
-    assert [entry["status"] for entry in lab.entries] == ["aborted"]
+    assert [outcome(entry) for entry in lab.entries] == ["aborted"]
 
 
 async def test_a_pass_that_is_cancelled_while_the_operator_thinks_is_undone(lab: Lab) -> None:
@@ -383,7 +418,7 @@ async def test_a_pass_that_is_cancelled_while_the_operator_thinks_is_undone(lab:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert lab.portrait() == before
-    assert [entry["status"] for entry in lab.entries] == ["aborted"]
+    assert [outcome(entry) for entry in lab.entries] == ["aborted"]
 
 
 def test_a_host_serves_pass_after_pass(both: Lab) -> None:

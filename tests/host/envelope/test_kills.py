@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from plughost.errors import LocalProtocolError, TreeError
 from plughost.frontends.cli.commands.transform import command
 from plughost.host.envelope.leftovers import put_right
-from tests.host.envelope.lab import Lab
+from tests.host.envelope.lab import Lab, outcome
 
 # Modifies several files slowly, each in two halves.
 MODIFIES = """
@@ -144,7 +144,7 @@ class Victim:
         assert ran.exit_code == 0, ran.output
         state = self.states.index(content(root))
         entries = json.loads(record.read_bytes())["plugins_applied"] if record.exists() else []
-        told = [(entry["plugin"], entry["status"]) for entry in entries]
+        told = [(entry["plugin"], outcome(entry)) for entry in entries]
         done = [("a-modifies", "success"), ("b-moves", "success")][:state]
         begun = [*done, *[("a-modifies", "aborted"), ("b-moves", "aborted")][state : state + 1]]
         assert told in (done, begun)
@@ -319,7 +319,7 @@ def test_what_workers_of_a_killed_host_wrote_to_stderr_is_kept_and_the_log_names
     for _ in range(2):
         put_right(lab.root)
     (entry,) = lab.entries
-    assert (entry["plugin"], entry["status"]) == ("assassin", "aborted")
+    assert (entry["plugin"], outcome(entry)) == ("assassin", "aborted")
     (raw,) = lab.raw_stderr("assassin")
     assert b"last words" in raw
     (line,) = lab.log
@@ -344,4 +344,4 @@ def test_a_terminated_command_puts_the_tree_back(lab: Lab) -> None:
         ran.kill()
         ran.wait()
     assert lab.portrait() == before
-    assert [entry["status"] for entry in lab.entries] == ["aborted"]
+    assert [outcome(entry) for entry in lab.entries] == ["aborted"]

@@ -170,7 +170,7 @@ def test_a_worker_that_does_not_wait_to_be_told_cannot_change_the_tree_before_it
         "",
         head="import os, sys\n"
         'if sys.argv[1:]: print(\'{"errors": ["no"]}\', flush=True); sys.exit()\n'
-        "open('README.md', 'w').write('hasty')\nprint('{\"result\": \"success\"}', flush=True)\n",
+        "open('README.md', 'w').write('hasty')\nprint('{\"result\": \"success\", \"per_file\": []}', flush=True)\n",
     )
     before = both.portrait()
     result = both.run(hasty, confine=confine)

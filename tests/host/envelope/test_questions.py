@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from plughost.host.envelope.options import Question
-from tests.host.envelope.lab import Lab
+from tests.host.envelope.lab import Lab, outcome
 
 # Counts how often each file is transformed, and asks in the middle of the second of three.
 COUNTS = """
@@ -309,7 +309,7 @@ def test_an_operator_who_gives_up_aborts_the_pass_which_is_recorded_and_undone(b
     assert result.to_dict()["not_run"] == ["b-later"]
     assert not result.ok
     assert [entry.status for entry in result.plugins_applied] == ["aborted"]
-    assert [(entry["plugin"], entry["status"]) for entry in both.entries] == [("a-counts", "aborted")]
+    assert [(entry["plugin"], outcome(entry)) for entry in both.entries] == [("a-counts", "aborted")]
     assert both.portrait() == before
 
 
@@ -363,9 +363,7 @@ FORGED: dict[str, Callable[[], str]] = {
 def test_a_forged_question_that_may_not_be_asked_is_malformed_and_nobody_is_asked(
     forged: str, lab: Lab
 ) -> None:
-    written = (
-        f'{{"result": "input_required", "input_required": {{"fields": {FORGED[forged]()}, "reason": "r"}}}}\n'
-    )
+    written = f'{{"result": "input_required", "per_file": [], "input_required": {{"fields": {FORGED[forged]()}}}}}\n'
     liar = lab.raw("liar", f"os.write(1, {written!r}.encode()) and os._exit(2)")
     operator = Operator()
     entry = lab.one(liar, ask=operator)
@@ -412,3 +410,19 @@ def test_a_liar_that_reports_its_files_as_done_is_only_given_the_rest(lab: Lab) 
     )
     lab.one(liar, answers={"p": "x"})
     assert lab.text("given") == "['b.txt', 'c.txt']"
+
+
+def test_a_plugin_that_looks_for_the_answers_among_its_variables_finds_them(both: Lab) -> None:
+    asks = both.plugin(
+        "asks",
+        """
+        def transform(self, path, ctx):
+            colour = (ctx.variables.get("__extra_inputs__") or {}).get("colour")
+            if not colour:
+                raise PluginInputRequired([{"id": "colour", "label": "Colour?", "type": "string"}], "none")
+            path.write_text(colour)
+        """,
+    )
+    entry = both.one(asks, answers={"colour": "red"})
+    assert (entry.status, entry.isolation.attempts) == ("success", 2)
+    assert both.text("a.txt") == "red"

@@ -280,7 +280,7 @@ def test_a_worker_has_the_environment_limits_and_place_that_it_was_given(
     )
     lab.one(dump)
     facts = json.loads(lab.text("a.txt"))
-    usual = {"PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "PLUGHOST_RUN", "LC_CTYPE"}
+    usual = {"PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "PLUGHOST_RUN", "LC_CTYPE", "NO_COLOR", "TERM"}
     assert set(facts["env"]) <= usual | {"PYTHONSAFEPATH", "PYTHONDONTWRITEBYTECODE"}
     assert not Path(facts["env"]["TMPDIR"]).is_relative_to(lab.root)
     assert facts["limits"]["DATA"] == [300 << 20, 300 << 20]
@@ -378,3 +378,29 @@ def test_a_plugin_imports_its_own_modules(lab: Lab) -> None:
 def test_no_bytecode_is_left_in_the_tree(lab: Lab) -> None:
     entry = lab.one(lab.plugin("imports", "def transform(self, path, ctx):\n    path.write_text('done')"))
     assert entry.files_affected == ["a.txt"]
+
+
+@pytest.mark.requirement("envelope:manifest:environment")
+@pytest.mark.parametrize("own", [True, False])
+def test_a_worker_sees_the_variables_that_its_manifest_names(
+    own: bool, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "EXLAB_A", "EXLAB_B", "SECRET"):
+        monkeypatch.setenv(name, name.lower())
+    tells = "(root / 'seen').write_text(' '.join(sorted(each for each in os.environ if each in KNOWN)))"
+    known = "KNOWN = ('HOME', 'EXLAB_A', 'EXLAB_B', 'SECRET')\n"
+    environment = ["HOME", "EXLAB_*"]
+    if own:
+        body = f"import pathlib\nroot = pathlib.Path(root)\n{known}{tells}\nanswer(result='success', per_file=[])"
+        plugin = lab.raw("tells", body, environment=environment)
+    else:
+        body = f"def transform(self, path, ctx):\n    root = ctx.dst_root\n    {tells}"
+        plugin = lab.plugin("tells", body, top=known, environment=environment)
+    assert lab.one(plugin).status == "success"
+    assert lab.text("seen") == "EXLAB_A EXLAB_B HOME"
+
+
+def test_a_plugin_can_be_for_files_without_a_suffix_or_with_one_name(lab: Lab) -> None:
+    lab.write({"Makefile": "m\n", "LICENSE": "l\n", "a.csv": "c\n", ".hidden": "h\n"})
+    assert lab.one(lab.plugin("named", extensions=["makefile"])).files_affected == ["Makefile"]
+    assert lab.one(lab.plugin("bare", extensions=[""])).files_affected == [".hidden", "LICENSE", "Makefile"]

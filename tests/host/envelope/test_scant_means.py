@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.envelope.lab import Lab
+from tests.host.envelope.lab import Lab, outcome
 from tests.host.envelope.test_kills import gone
 
 SOMEBODY = 1_000
@@ -122,7 +122,7 @@ def test_a_killed_pass_whose_plugin_has_filled_the_disk_with_temporary_files_is_
     assert ran.returncode == 0, ran.stderr
     assert small.portrait().keys() == before.keys()
     assert small.text("a.txt") == ("a\n" if how == "by recovery" else "a\nb-works\n")
-    done = [(entry["plugin"], entry["status"]) for entry in small.entries]
+    done = [(entry["plugin"], outcome(entry)) for entry in small.entries]
     assert done[0] == ("a-fills", "aborted")
     assert not small.left_behind()
 

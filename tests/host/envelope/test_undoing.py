@@ -28,6 +28,7 @@ DEEDS = {
     "unreadable": "os.chmod('sub', 0); os.chmod('big.bin', 0)",
     "deep and odd": "os.makedirs('/'.join(['d' * 50] * 30)); open(b'\\xff\\xfe\\n', 'w').close()",
     "many": "[open(f'many-{n}', 'w').close() for n in range(500)]",
+    "only the time of a directory": "os.mkdir('sub/deep/x'); os.rmdir('sub/deep/x'); os.utime('empty', (1, 1))",
     "immutable root": "os.chmod('.', 0o500); os.utime('.', (1, 1))",
 }
 ENDS = {
@@ -79,6 +80,17 @@ def test_however_it_fails(deed: str, end: str, rich: Lab) -> None:
     entry = rich.one(rich.plugin("fails", body(deed, end), isolation={"timeout_seconds": 1}))
     assert entry.status == ("timeout" if end == "late" else "failed")
     assert rich.portrait() == before
+
+
+@pytest.mark.requirement("envelope:tree:undone")
+def test_a_dry_run_leaves_also_the_times_of_directories_as_they_were(both: Lab) -> None:
+    both.write({"sub/b.txt": "b\n"})
+    os.utime(both.root / "sub", (1, 1))
+    before = both.portrait()
+    body = "def describe_changes(self, path, ctx):\n    os.mkdir('sub/x'); os.rmdir('sub/x'); return []"
+    (entry,) = both.run(both.plugin("looks", body), dry_run=True).plugins_applied
+    assert entry.status == "success"
+    assert both.portrait() == before
 
 
 @pytest.mark.requirement("envelope:tree:undone")

@@ -32,19 +32,24 @@ FAULTS = {
     "forgets-a-file": "envelope:request:files",
     "reports-twice": "envelope:request:files",
     "absolute-only": "envelope:request:files",
+    "no-empty-report": "envelope:request:files",
     "dry-run-writes": "envelope:request:dry-run",
     "dry-run-creates": "envelope:request:dry-run",
     "dry-run-touches": "envelope:request:dry-run",
     "dry-run-crashes": "envelope:request:dry-run",
     "strays": "envelope:request:confined",
     "strays-when-validating": "envelope:request:confined",
+    "writes-readme": "envelope:request:forbidden",
+    "writes-readme-when-validating": "envelope:request:forbidden",
+    "renames-answers": "envelope:request:forbidden",
+    "adds-to-wizard": "envelope:request:forbidden",
     "disagrees": "envelope:reply:pair",
     "no-envelope": "envelope:reply:pair",
     "gone-is-success": "envelope:reply:pair",
     "crashes": "envelope:reply:pair",
     "exit-124": "envelope:reply:pair",
     "says-timeout": "envelope:reply:pair",
-    "odd-status": "envelope:reply:pair",
+    "mistyped-status": "envelope:reply:pair",
     "success-that-asks": "envelope:reply:pair",
     "no-reason": "envelope:reply:reason",
     "asks-nothing": "envelope:input:fields",
@@ -56,7 +61,6 @@ FAULTS = {
     "asks-again": "envelope:input:resumable",
     "asks-for-ever": "envelope:input:resumable",
     "validates-with-a-text": "envelope:validate:answers",
-    "validates-like-a-run": "envelope:validate:answers",
     "validates-with-exit-1": "envelope:validate:answers",
     "needs-variables": "envelope:validate:answers",
     "hangs": "envelope:exit:in-time",
@@ -66,6 +70,12 @@ FAULTS = {
     "half-is-enough": "envelope:exit:eof",
     "prints-its-log": "envelope:stderr:lines",
 }
+# No fault: it takes a validation for an ordinary request.
+WITHOUT_MODES = "validates-like-a-run"
+# No fault: it takes no words behind its command.
+NO_WORDS = "refuses-words"
+# No fault: it reports on each file by its whole path, however that was given.
+WHOLE_PATHS = "whole-paths"
 # Faults that show by a worker that stays: give these a short time limit.
 SLOW = ("hangs", "lingers", "deaf")
 # Faults against what a plugin only SHOULD do.
@@ -82,6 +92,7 @@ KNOWN_CONTEXT = {
     "equipment_id",
     "project",
     "dry_run",
+    "log",
 }
 FRAME_LIMIT = 1_048_576
 CODES = {"success": 0, "failed": 1, "input_required": 2}
@@ -100,7 +111,9 @@ def main(fault: str, mode: list[str]) -> int:
         request = json.loads(data)
     except ValueError:
         return 0 if fault == "half-is-enough" else 3
-    if mode and fault != "validates-like-a-run":
+    if mode and fault == NO_WORDS:
+        return 3
+    if mode and fault != WITHOUT_MODES:
         return validate(fault, request)
     if fault == "hangs":
         time.sleep(FOREVER_S)
@@ -118,6 +131,7 @@ def validate(fault: str, request: Object) -> int:
     if fault == "strays-when-validating":
         with open("../stray.txt", "w") as file:
             file.write("validated")
+    trespass(fault.removesuffix("-when-validating"), request["context"]["dst_root"])
     errors: object = "nothing to object to" if fault == "validates-with-a-text" else []
     write(json.dumps({"errors": errors}).encode() + b"\n")
     return 1 if fault == "validates-with-exit-1" else 0
@@ -157,14 +171,16 @@ def ask(fault: str, told: Object) -> Object | None:
     if fault == "no-options":
         del fields[0]["options"]
     asked = {"fields": [] if fault == "no-fields" else fields, "reason": "It is not known."}
-    return {"result": "input_required", "input_required": None if fault == "asks-nothing" else asked}
+    question = None if fault == "asks-nothing" else asked
+    return {"result": "input_required", "per_file": [], "input_required": question}
 
 
 def work(fault: str, root: str, files: list[str], dry_run: bool) -> Object:
     told: list[Object] = []
     for given in files[1:] if fault == "forgets-a-file" else files:
         path = os.path.join("/" if fault == "absolute-only" else root, given)
-        entry: Object = {"path": os.path.basename(given) if fault == "own-paths" else given, "changes": None}
+        shown = {"own-paths": os.path.basename(given), WHOLE_PATHS: path}.get(fault, given)
+        entry: Object = {"path": shown, "changes": None}
         told.append(entry)
         if not os.path.isfile(path):
             if fault in ("gone-is-success", "crashes-when-gone"):
@@ -179,12 +195,26 @@ def work(fault: str, root: str, files: list[str], dry_run: bool) -> Object:
         else:
             with open(path, "ab") as file:
                 file.write(b"red\n")
-            entry.update(status="painted" if fault == "odd-status" else "modified")
+            entry.update(status=1 if fault == "mistyped-status" else "modified")
+    if not dry_run:
+        trespass(fault, root)
     if fault == "reports-twice":
         told += told
     if fault == "invents-a-file":
         told.append({"path": os.path.join(root, "invented.txt"), "status": "modified", "changes": None})
     return {"result": "success", "per_file": told}
+
+
+def trespass(fault: str, root: str) -> None:
+    """Touch what no plugin may touch."""
+    if fault == "writes-readme":
+        with open(os.path.join(root, "README.md"), "ab") as file:
+            file.write(b"red\n")
+    if fault == "renames-answers":
+        os.rename(os.path.join(root, ".exlab-answers.yml"), os.path.join(root, "answers.yml"))
+    if fault == "adds-to-wizard":
+        with open(os.path.join(root, ".exlab-wizard", "red"), "wb"):
+            pass
 
 
 def spoil(fault: str, path: str) -> None:
@@ -202,6 +232,8 @@ def spoil(fault: str, path: str) -> None:
 def answer(fault: str, reply: Object) -> int:
     """Write the reply, and return the exit code."""
     code = CODES[reply["result"]]
+    if fault == "no-empty-report" and not reply.get("per_file"):
+        reply.pop("per_file", None)
     if fault == "says-timeout":
         reply["result"] = "timeout"
     if fault == "success-that-asks" and reply["result"] == "success":

@@ -25,7 +25,7 @@ from ...messages import strict_json
 from ...messages.quoting import listed, quote
 from .. import outcome
 from ..base import Evidence
-from .messages import Context, PerFile, PluginFacts, Reply, Request, ValidationContext, ValidationRequest
+from .messages import Context, PerFile, PluginFacts, Reply, Request
 from .session import EXIT_TIMEOUT, EnvelopeSession, Mode, Terms
 
 # The budget of a worker that only looks at variables: fixed, whatever the manifest says.
@@ -36,7 +36,7 @@ VALIDATION_S = 10.0
 
 def terms(binding: Binding) -> Terms:
     """Return what *binding* demands of a conversation."""
-    return Terms(binding.limits.timeout_s, binding.limits.line_bytes)
+    return Terms(binding.limits.timeout_s, binding.limits.line_bytes, binding.envelope.lenient)
 
 
 def validation_binding(binding: Binding) -> Binding:
@@ -69,12 +69,15 @@ def transform_line(
 
 
 def validation_line(manifest: EnvelopeManifest, context: Context, line_bytes: int) -> bytes:
-    """Return the request to validate variables, ready to send. Raises LocalProtocolError."""
-    asked = ValidationContext(context.variables, context.template_name)
-    return _line(ValidationRequest(asked, manifest.directory.name), line_bytes)
+    """Return the request to validate variables, ready to send. Raises LocalProtocolError.
+
+    It has every member of a request: no files, and a dry run.
+    """
+    dry = msgspec.structs.replace(context, dry_run=True)
+    return transform_line(manifest, dry, (), None, line_bytes)
 
 
-def _line(request: Request | ValidationRequest, line_bytes: int) -> bytes:
+def _line(request: Request, line_bytes: int) -> bytes:
     try:
         return lines.encode(strict_json.encode(request, "request"), line_bytes)
     except FrameError as error:
@@ -175,6 +178,11 @@ def objections(
             )
     told = [f"{manifest.name}: {error}" for error in errors]
     return (*told, *drift(manifest, session.validation.plugin))
+
+
+def unasked(manifest: EnvelopeManifest, variables: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the objections to *variables* for a plugin whose worker is not asked: required ones that are missing."""
+    return tuple(f"{manifest.name}: {error}" for error in _missing(manifest, variables))
 
 
 def _missing(manifest: EnvelopeManifest, variables: Mapping[str, Any]) -> tuple[str, ...]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 FRAME_LIMIT = 1_048_576  # bytes of one envelope, either way, its line feed not counted
 
 Result = Literal["success", "failed", "input_required", "timeout"]
-FileStatus = Literal["modified", "skipped", "described", "failed", "input_required"]
 ChangeKind = Literal["modify", "create", "rename", "delete"]
 FieldType = Literal["string", "text", "choice", "date", "boolean"]
 
@@ -26,6 +25,7 @@ class Context(Struct, frozen=True):
     equipment_id: str = ""
     project: str = ""
     dry_run: bool = False
+    log: str = "stderr"  # the log channel, by name: a stream cannot be serialised
 
 
 class Request(Struct, frozen=True):
@@ -51,7 +51,7 @@ class PerFile(Struct, frozen=True):
     """How one file came out, in the worker's own words."""
 
     path: str
-    status: FileStatus
+    status: str  # modified, skipped, described, failed, input_required, or a word of the worker's own
     changes: tuple[FileChange, ...] | None = None
     error: str | None = None
 
@@ -79,22 +79,15 @@ class Reply(Struct, frozen=True):
     """Worker to host: what became of it. Only together with the exit code is it an answer."""
 
     result: Result
-    per_file: tuple[PerFile, ...] = ()
+    per_file: tuple[PerFile, ...] | UnsetType = UNSET
     log_records: tuple[Any, ...] | None = ()
     input_required: InputRequired | None = None
     error_message: str | None = None
 
-
-class ValidationContext(Struct, frozen=True):
-    variables: dict[str, Any]
-    template_name: str = ""
-
-
-class ValidationRequest(Struct, frozen=True):
-    """Host to worker, in mode `validate`: are these variables good? No file is named, none may be touched."""
-
-    context: ValidationContext
-    plugin_module: str = ""
+    @property
+    def reports(self) -> tuple[PerFile, ...]:
+        """What `per_file` says, or nothing where it is left out."""
+        return () if self.per_file is UNSET else self.per_file
 
 
 class PluginFacts(Struct, frozen=True):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
+from msgspec import UNSET
 from plughost_sdk.frames import lines
 from plughost_sdk.frames.errors import FrameError
 
@@ -33,10 +34,20 @@ TIME_HINT = (
     f"Raise `{TIME_LIMIT}` in the plugin's manifest.yml if the work needs longer (300 at most); its stderr, "
     "which is kept beside the log, may tell where it stopped."
 )
+VALIDATION_HINT = (
+    "The time to look at variables is the same for every plugin: leave what takes long, such as imports, to the "
+    "transformation; its stderr, which is kept beside the log, may tell where it stopped."
+)
 UNASKED = "it wrote to stdout before it was told anything"
 
 # The only good pairs.
 _EXITS = {"success": 0, "failed": 1, "input_required": 2}
+
+# The results that the host goes by `per_file` for: what to record, and which files a resumed worker is given.
+_REPORTING = ("success", "input_required")
+REPORTS_HINT = (
+    "With nothing to report, send `per_file: []`; `lenient: true` in the manifest.yml allows to leave it out."
+)
 
 _REPLY = strict_json.Decoder(Reply, "reply")
 _VALIDATION = strict_json.Decoder(ValidationReply, "validation reply")
@@ -55,6 +66,7 @@ class Terms:
 
     timeout_s: float = 30.0
     line_bytes: int = FRAME_LIMIT
+    lenient: bool = False  # a reply may be without `per_file`
 
 
 class EnvelopeSession(Conversation[State, Said]):
@@ -140,7 +152,9 @@ class EnvelopeSession(Conversation[State, Said]):
         overdue = self.next_deadline()
         if overdue is not None and self._now >= overdue:
             what = "did not exit" if self.state is State.ANSWERED else "did not finish"
-            self._fail(FailureCode.TIMEOUT, f"it {what} within its time", TIME_LIMIT, TIME_HINT)
+            fixed = self.mode is Mode.VALIDATE
+            limit, hint = (None, VALIDATION_HINT) if fixed else (TIME_LIMIT, TIME_HINT)
+            self._fail(FailureCode.TIMEOUT, f"it {what} within its time", limit, hint)
 
     def receive_broken_pipe(self) -> None:
         pass  # it may know without reading: its exit decides
@@ -229,12 +243,15 @@ class EnvelopeSession(Conversation[State, Said]):
             if problem := _flaw_in(reply):
                 self._refuse(f"reply: {problem}")
                 return
+            if not self._terms.lenient and lacks_reports(reply):
+                self._refuse(f"reply: it says {reply.result!r} and has no `per_file`", REPORTS_HINT)
+                return
             self.reply = reply
         self.marks["answered"] = self._now
         self._advance(Speaker.PLUGIN, Said.REPLY)
 
-    def _refuse(self, problem: str) -> None:
-        self._fail(FailureCode.MALFORMED_RESPONSE, problem)
+    def _refuse(self, problem: str, hint: str | None = None) -> None:
+        self._fail(FailureCode.MALFORMED_RESPONSE, problem, hint=hint)
 
     # The pair
 
@@ -275,6 +292,11 @@ class EnvelopeSession(Conversation[State, Said]):
         self._advance(Speaker.PLUGIN, Said.FAULT)
         # One that broke off may be about to exit: it gets the time to, and its exit status tells why.
         self._events.append(EndWanted(Rung.CLOSE_STDIN if code is FailureCode.CRASHED else Rung.TERMINATE))
+
+
+def lacks_reports(reply: Reply) -> bool:
+    """Tell whether *reply* is without the `per_file` that it needs. One that failed needs none."""
+    return reply.per_file is UNSET and reply.result in _REPORTING
 
 
 def _flaw_in(reply: Reply) -> str | None:

@@ -16,6 +16,7 @@ from ...contracts.envelope import host as envelope
 from ...contracts.envelope.session import EnvelopeSession
 from ...errors import HostClosed
 from ...failures import PluginFailure
+from ..deferral import Deferral
 from ..engine import Engine
 from ..poll_driver import PollDriver
 from .options import Answers, Ask, PassOptions, Question
@@ -36,6 +37,7 @@ class BlockingSteps:
         self._drivers: dict[WorkerLink, PollDriver] = {}
         self._thread = threading.get_ident()
         self._over = threading.Event()
+        self._deferral = Deferral()
 
     def abort(self, patience_s: float) -> None:
         """End the workers, from another thread, and wait until the pass has put things right; bounded."""
@@ -46,12 +48,13 @@ class BlockingSteps:
 
     def drive(self, flow: Generator[Step, Any, Any]) -> Any:
         """Run *flow* to its end, and return what it returns. Whatever happens, its workers are gone then."""
-        try:
-            return self._drive(flow, self._end_all)
-        finally:
-            self._end_all()
-            flow.close()
-            self._over.set()
+        with self._deferral:  # Ctrl-C waits until nothing is half done
+            try:
+                return self._drive(flow, self._end_all)
+            finally:
+                self._end_all()
+                flow.close()
+                self._over.set()
 
     def _drive(self, flow: Generator[Step, Any, Any], on_error: Callable[[], None] = lambda: None) -> Any:
         try:
@@ -83,13 +86,18 @@ class BlockingSteps:
                     self._finish(link, None)
                 return None
             case Work(what):
-                return what()
+                return what() if (here := self._deferral_here) is None else here.at_checkpoints(what)
             case Put():
                 return self._put(step)
             case Together(flows):
                 return self._together(flows)
             case never:
                 assert_never(never)
+
+    @property
+    def _deferral_here(self) -> Deferral | None:
+        """Only the thread that runs the pass hears Ctrl-C."""
+        return self._deferral if threading.get_ident() == self._thread else None
 
     def _launch(self, step: Launch) -> WorkerLink:
         driver = PollDriver(self._engine.clock)
@@ -112,6 +120,7 @@ class BlockingSteps:
             if line is not None:
                 self._tell(link, line)
             if link in self._drivers:  # not if it was waited for before
+                self._drivers[link].deferral = self._deferral_here
                 self._drivers[link].run(link, lambda: link.finished)
         finally:
             self._end(link)
@@ -125,6 +134,7 @@ class BlockingSteps:
         """Make sure that a worker is gone."""
         driver = self._drivers.get(link)
         if driver is not None:
+            driver.deferral = None
             if not link.finished:
                 link.end(Rung.KILL)
                 driver.run(link, lambda: link.finished)
@@ -141,7 +151,9 @@ class BlockingSteps:
                 except FutureTimeout:
                     if self._ending is not None:
                         raise HostClosed("the pass is over") from None
-        return UNASKED if step.turn.in_vain else step.note(self._answers(step.question))
+        if step.turn.in_vain:
+            return UNASKED
+        return step.note(self._deferral.interruptible(self._answers, step.question))
 
     def _answers(self, question: Question) -> Answers:
         ask, limit = self._ask, self._options.input_timeout_s
@@ -164,13 +176,14 @@ class BlockingSteps:
             try:
                 results = []
                 for future in futures:
-                    while True:  # in short turns: a signal is handled between them only
+                    while True:  # in short turns: a signal is delivered between them only
                         try:
                             results.append(future.result(TURN_S))
                             break
                         except FutureTimeout:
                             if future.done():
                                 raise
+                            self._deferral.deliver()
                             self._answer_questions()
                 return results
             except BaseException as error:

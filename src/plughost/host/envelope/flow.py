@@ -13,16 +13,13 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...contracts.envelope import host as envelope
-from ...contracts.envelope import policy
-from ...contracts.envelope.session import Mode
 from ...errors import TreeError, Unsupported
 from ...failures import PluginFailure
 from ...files import store
@@ -30,31 +27,32 @@ from ...files.changes import Change
 from ...files.glance import may_hold
 from ...files.lock import TreeLock
 from ...files.snapshot import Snapshot
-from ...files.tree import Entry, Kind
+from ...files.tree import Kind
 from ...manifest import binding as bindings
 from ...manifest.binding import Binding, Environment
 from ...manifest.envelope_binding import bind
-from ...manifest.envelope_manifest import EnvelopeManifest, matches
-from ...messages.quoting import is_utf8
+from ...manifest.envelope_manifest import EnvelopeManifest
 from ...process import landlock
 from ...record.schema import Applied
 from ..engine import Engine
 from ..events import Event, PassInterrupted, PassSettled, PluginApplied, PluginBegun, TreeRecovered, What
 from . import scratch, worker_cache
+from .file_choice import choose_files, is_for
 from .ledger import Ledger, Said, entries_of
 from .leftovers import put_right, touched
 from .options import PassOptions, PassResult, check_files
 from .plugin_flow import AHEAD, PluginRun, spelled
 from .shares import tell_apart
 from .signals import undisturbed
-from .steps import Dismiss, Finish, Flow, Launch, Together, Work, WorkerLink
+from .steps import Dismiss, Flow, Together, Work
 from .surroundings import Surroundings
+from .validation import Validations
 from .worker_log import WorkerLog
 
-VALIDATIONS_AT_ONCE = 8
 MOST_SHARED = 4_096  # files of plugins that run at once: each is a rule that the kernel has to be told
 CONCEDED = "put back but for an owner, a mode or times that only somebody else may set: {} paths, such as {}"
 SHOWN = 3  # of those paths
+UNWRITTEN = "what it did could not be written down: {}: {}; its changes were undone"
 
 
 class Pass:
@@ -69,8 +67,7 @@ class Pass:
         self._failures: list[PluginFailure] = []
         self._at_work: list[PluginRun] = []  # those that were begun and are not yet written down
         self._begun: dict[str, Any] = {}  # the note of who was begun last; another is of what became of them
-        self._heard: list[Said] = []  # what validation workers wrote to stderr
-        self._unfit: dict[str, str] = {}  # why they failed, by plugin
+        self._validations = Validations(options, partial(self._binding, writable=()), self._open_log)
         self._scratch = Path()
         self._saved: Snapshot | None = None
 
@@ -143,8 +140,8 @@ class Pass:
 
     def _save(self) -> None:
         root = self._options.root
-        note = self._ledger.note(touched=True)
-        self._saved = Snapshot.take(root, store.place(root), note)
+        self._saved = Snapshot.take(root, store.place(root), self._ledger.note(touched=True))
+        self._ledger.begin(self._saved)
 
     def _forget(self) -> None:
         """All is accepted and written down: the tree as it was is needed no more."""
@@ -169,9 +166,19 @@ class Pass:
             if self._at_work:
                 judged = [] if self._saved.note is self._begun else entries_of(self._saved.note)
                 hit = judged or [run.interrupted() for run in self._at_work]
-                self._ledger.write(hit, logs)
-            self._saved.close()
+            if self._write_interrupted(hit, logs):
+                self._saved.close()
             self._tell_interrupted(hit, len(undone))
+
+    def _write_interrupted(self, hit: Sequence[Applied], logs: Sequence[Said]) -> bool:
+        """Write down whom it *hit*. Returns False if that is left to whoever recovers the directory."""
+        try:
+            if hit:
+                self._ledger.write(hit, logs)
+        except TreeError:  # the tree is as it was, and what has ended the pass is raised already
+            self._snapshot.set_note(self._ledger.note(hit))
+            return False
+        return True
 
     def _tell_interrupted(self, hit: Sequence[Applied], put_back: int) -> None:
         """Tell what was done by the time that something ended the pass, and whom it *hit*."""
@@ -183,7 +190,8 @@ class Pass:
     def _write_validation(self) -> list[str]:
         """Keep what workers had to say that objected or failed; returns what is wrong with that."""
         try:
-            self._ledger.write_validation(self._heard, self._unfit)
+            failed = {name: each.problem for name, each in self._validations.failed.items()}
+            self._ledger.write_validation(self._validations.heard, failed)
         except TreeError as error:  # no reason to withhold what they objected to
             return [f"what they wrote to stderr could not be kept: {error.path}: {error.problem}"]
         return []
@@ -192,70 +200,44 @@ class Pass:
         """Ask every plugin about the variables; returns what they object to. The tree is saved meanwhile."""
         if not self._confined:
             yield Work(self._save)
-        launched, problems = yield from self._launch_validation(self._options.manifests)
+        asked = self._validations
+        problems = asked.objections_of_unasked()
+        launched = yield from asked.launch()
         self._first = self._plugin_run(self._options.manifests[0])
-        if not problems:
+        if not problems and self._first.manifest.name not in asked.failed:
             yield from self._start_ahead(self._first)
         if self._confined:
             yield Work(self._save)
-        problems += yield from self._finish_validation(launched)
+        problems += yield from asked.finish(launched)
         if not self._confined and (changed := (yield Work(self._snapshot.revert))):
             problems.append(
                 f"{len(changed)} paths were changed by a plugin that had only variables to look at"
             )
-        if problems and self._first.waiting is not None:
-            yield Dismiss((self._first.waiting,))
+        if problems:
+            problems += [f"{name}: {each.problem}" for name, each in asked.failed.items()]
+            self._failures += [self._engine.fail(each.failure) for each in asked.failed.values()]
+        waiting = self._first.waiting
+        if waiting is not None and (problems or self._first.manifest.name in asked.failed):
+            self._first.waiting = None
+            yield Dismiss((waiting,))
         return problems
 
     def _start_ahead(self, run: PluginRun) -> Flow[None]:
         """Start the first worker if it is ours. It runs no code of the plugin's before it is told its files."""
         if self._options.jobs > 1 or run.manifest.command:
             return
-        words = (AHEAD,) if may_hold(self._options.root, partial(self._is_for, run.manifest)) else ()
+        words = (AHEAD,) if may_hold(self._options.root, partial(is_for, self._options, run.manifest)) else ()
         with suppress(PluginFailure):  # its own turn will tell
             run.waiting = yield from run.launch(*words)
-
-    def _launch_validation(
-        self, manifests: Sequence[EnvelopeManifest]
-    ) -> Flow[tuple[list[tuple[EnvelopeManifest, WorkerLink]], list[str]]]:
-        launched: list[tuple[EnvelopeManifest, WorkerLink]] = []
-        problems: list[str] = []
-        for number, manifest in enumerate(manifests):
-            if number >= VALIDATIONS_AT_ONCE:
-                yield Finish(launched[number - VALIDATIONS_AT_ONCE][1])
-            binding = envelope.validation_binding(self._binding(manifest, writable=()))
-            line = envelope.validation_line(manifest, self._options.context, binding.limits.line_bytes)
-            log = self._open_log(manifest.name, 0)
-            try:
-                link = yield Launch(binding, Mode.VALIDATE, log, line)
-                launched.append((manifest, link))
-                self._heard.append((link.process.pid, manifest.name, log))
-            except PluginFailure as failure:
-                problems.append(f"{manifest.name}: {failure.message}")
-                self._failures.append(failure)
-                self._unfit[manifest.name] = failure.message
-                return launched, problems
-        return launched, problems
-
-    def _finish_validation(self, launched: list[tuple[EnvelopeManifest, WorkerLink]]) -> Flow[list[str]]:
-        problems: list[str] = []
-        for (manifest, link), (_, _, log) in zip(launched, self._heard, strict=True):
-            yield Finish(link)
-            attempt = envelope.conclude(link.binding, link.conversation, link.evidence())
-            if attempt.failure is not None:
-                self._failures.append(self._engine.fail(attempt.failure))
-                self._unfit[manifest.name] = log.blamed(attempt)
-                problems.append(f"{manifest.name}: {self._unfit[manifest.name]}")
-            else:
-                variables = self._options.variables
-                problems += envelope.objections(manifest, link.conversation, attempt, variables)
-        return problems
 
     # Plugin after plugin
 
     def _apply_all(self) -> Flow[None]:
         """Apply every plugin, or as many as may be."""
         runs = [self._first, *(self._plugin_run(manifest) for manifest in self._options.manifests[1:])]
+        for run in runs:
+            if (unfit := self._validations.failed.get(run.manifest.name)) is not None:
+                run.refuse(unfit)
         while runs and not self._stopped:
             yield from self._take_over()
             group = self._next_group(runs)
@@ -274,7 +256,11 @@ class Pass:
     def _take_over(self) -> Flow[None]:
         """Make what we wrote ourselves part of the saved tree: it is not the next plugin's doing."""
         if self._entries and not self._options.dry_run:
-            yield Work(partial(self._snapshot.advance, self._ledger.note(touched=True)))
+            yield Work(self._save_again)
+
+    def _save_again(self) -> None:
+        self._snapshot.advance(self._ledger.note(touched=True))
+        self._ledger.begin(self._snapshot)
 
     def _next_group(self, runs: Sequence[PluginRun]) -> list[PluginRun]:
         """Return the runs that come next and have no file in common: one, or as many as there are jobs.
@@ -284,7 +270,9 @@ class Pass:
         group: list[PluginRun] = []
         taken: set[str] = set()
         for run in runs[: self._options.jobs if self._confined else 1]:
-            self._choose_files(run)
+            if run.unfit:  # it has nothing to run
+                return group or [run]
+            choose_files(run, self._snapshot.paths)
             if group and (taken & set(run.files) or len(taken) + len(run.files) > MOST_SHARED):
                 break
             group.append(run)
@@ -302,20 +290,22 @@ class Pass:
     def _settle(self, run: PluginRun, *, last: bool = False) -> list[Applied]:
         """Look at what became of the tree, keep or undo it, and write it down. After the *last* run, that is all."""
         entries: list[Applied] | None = None
-        changes: Sequence[Change] | None = None
+        touched = True
         violations: Sequence[str] = ()
         try:
-            changes = self._snapshot.changes()
-            violations = run.violations(changes, self._snapshot.paths)
+            self._claim_log()
+            seen = self._snapshot.look()
+            touched = seen.touched
+            violations = run.violations(seen.changes, self._snapshot.paths)
             if not violations and not run.aborted and (run.good or self._options.keep_partial):
-                entries = self._accept([(run, changes, ())])
+                entries = self._accept([(run, seen.changes, ())])
         except TreeError as error:  # what it made of the tree cannot be looked at, or not be saved
-            changes = None
+            touched = True
             if run.good:
                 run.error = f"what it left could not be kept: {error.path}: {error.problem}"
+        if touched and (entries is None or self._options.dry_run):
+            self._put_back([(run, violations)])
         if entries is None:
-            if changes is None or changes:
-                self._put_back([(run, violations)])
             entries = self._accept([(run, (), violations)])
         self._write([run], entries)
         if last:  # here, and not in a step of its own: to be handed from thread to thread takes as long
@@ -346,12 +336,13 @@ class Pass:
                 return
             again = self._plugin_run(run.manifest)
             again.follow(run)
-            self._choose_files(again)
+            choose_files(again, self._snapshot.paths)
             yield from self._apply(again)
 
     def _settle_shares(self, group: list[PluginRun]) -> list[Applied] | None:
         """Keep what *group* did, and write it down, if it is beyond doubt who did what; undo it otherwise."""
         entries: list[Applied] | None = None
+        self._claim_log()
         with suppress(TreeError):  # one of them made something of the tree that cannot be kept
             changes = self._snapshot.changes()
             shares = tell_apart(group, changes, self._snapshot)
@@ -381,7 +372,14 @@ class Pass:
             for run, _ in judged:
                 run.warnings.append(CONCEDED.format(len(conceded), ", ".join(map(spelled, conceded[:SHOWN]))))
 
+    def _claim_log(self) -> None:
+        """Tell what we have added to the log from what a plugin did to it. If that is mixed up, all is put back."""
+        if not self._ledger.claim(self._snapshot):
+            for _, _, log in (each for run in self._at_work for each in run.logs):
+                log.written = 0
+
     def _revert(self) -> Sequence[Change]:
+        self._claim_log()
         try:
             return self._snapshot.revert()
         except TreeError:  # perhaps for want of room, which a plugin has taken elsewhere on the same disk
@@ -393,17 +391,31 @@ class Pass:
         entries = [run.entry(changes, violations) for run, changes, violations in judged]
         note = self._ledger.note(entries)
         if any(changes for _, changes, _ in judged):
-            self._snapshot.advance(note)
+            self._snapshot.advance(note, revocable=True)
         else:
             self._snapshot.set_note(note)
         return entries
 
     def _write(self, runs: list[PluginRun], entries: list[Applied]) -> None:
-        """Write down what was accepted."""
+        """Write down what was accepted. Raises TreeError if that is not possible: then it is accepted no more."""
         with undisturbed():  # else a signal has it written twice, or told without it
-            self._ledger.write(entries, [log for run in runs for log in run.logs])
+            try:
+                self._ledger.write(entries, [log for run in runs for log in run.logs])
+            except TreeError as error:
+                self._take_back(runs, entries, error)
+                raise
             self._at_work = []
             self._entries += entries
+
+    def _take_back(self, runs: list[PluginRun], entries: list[Applied], error: TreeError) -> None:
+        """Note that what *runs* did is to be undone, because of the *error* in writing their *entries*."""
+        if not any(entry.changes for entry in entries):  # the tree is as it was
+            return
+        for run in runs:
+            if run.good:
+                run.error = UNWRITTEN.format(error.path, error.problem)
+        undone = [run.entry((), ()) for run in runs]
+        self._snapshot.retreat(self._ledger.note(undone, touched=True))
 
     def _tell_applied(self, runs: list[PluginRun], entries: list[Applied]) -> None:
         for run, entry in zip(runs, entries, strict=True):
@@ -427,7 +439,7 @@ class Pass:
         if self._confined:
             return None
         links = [path for path, entry in self._snapshot.paths.items() if entry.kind is Kind.SYMLINK]
-        return Surroundings(self._options.root, run.manifest.directory, links)
+        return Surroundings(self._options.root, run.manifest.directory, links, [str(self._ledger.log_path)])
 
     def _plugin_run(self, manifest: EnvelopeManifest) -> PluginRun:
         return PluginRun(
@@ -440,38 +452,22 @@ class Pass:
             known=dict(self._options.answers),
         )
 
-    def _choose_files(self, run: PluginRun) -> None:
-        """Set the files that *run* is given, as the tree is now: regular ones of its kind that it may touch."""
-        found = self._matching(run.manifest, self._snapshot.paths)
-        guarded = set(policy.violations(found, self._options.forbidden))
-        sendable = [path for path in found if is_utf8(path)]
-        run.files, run.untold = sorted(set(sendable) - guarded), len(found) - len(sendable)
-
-    def _matching(self, manifest: EnvelopeManifest, entries: Mapping[str, Entry]) -> list[str]:
-        """Return the regular files that *manifest* is for, if they are to be worked on."""
-        return [
-            path
-            for path, entry in entries.items()
-            if entry.kind is Kind.FILE and self._is_for(manifest, path)
-        ]
-
-    def _is_for(self, manifest: EnvelopeManifest, path: str) -> bool:
-        chosen = self._options.files
-        return matches(manifest, path) and (chosen is None or path in chosen)
-
     def _binding(self, manifest: EnvelopeManifest, *, writable: tuple[Path, ...]) -> Binding:
         binding = bind(manifest)
         tmp = self._scratch / scratch.TEMPORARY
         return bindings.replace(
             binding,
             cwd=self._options.root,
-            environment=Environment(set={**binding.environment.set, "TMPDIR": str(tmp)}),
+            environment=Environment(
+                binding.environment.inherit, {**binding.environment.set, "TMPDIR": str(tmp)}
+            ),
             writable=(*writable, tmp, Path(os.devnull)) if self._confined else None,
         )
 
     def _open_log(self, plugin: str, attempt: int) -> WorkerLog:
         path = self._scratch / scratch.LOGS / plugin / f"{self.run}-{attempt}.stderr"
-        return WorkerLog(path, lambda news: self._publish(plugin, news))
+        say = partial(self._ledger.say, plugin) if attempt else None  # of a validation nothing may remain
+        return WorkerLog(path, lambda news: self._publish(plugin, news), say)
 
     def _tell(self, run: PluginRun, what: What) -> None:
         self._publish(run.manifest.name, what)

@@ -1,6 +1,6 @@
 """What a pass writes down: the record, the log, the raw stderr files, and the note that survives a crash.
 
-Nothing here is written while a plugin runs: whatever changes in the tree then is the plugin's doing.
+While a plugin runs, only the log is written to. Whatever else changes in the tree then is the plugin's doing.
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ...errors import TreeError
+from ...files.snapshot import Snapshot
 from ...manifest.envelope_manifest import EnvelopeManifest
 from ...record import place, sharing
 from ...record.creation import Record
+from ...record.live_log import LiveLog
 from ...record.log_file import WizardLog
 from ...record.log_lines import LogLine, render
-from ...record.schema import Applied, Isolation, cut, stamp
+from ...record.schema import Applied, Isolation, cut, of_dict, stamp
 from .options import PassOptions
-from .worker_log import WorkerLog
+from .worker_log import Timed, WorkerLog
 
 INTERRUPTED = "the pass was interrupted while it ran; its changes were undone"
 STDERR_DIRECTORY = "plugins"  # below that of the logs: plugins/NAME/RUN-ATTEMPT.stderr
@@ -42,6 +42,7 @@ class Ledger:
         self._options = options
         self._scratch = scratch
         self._record = Record(options.record_path)
+        self._live = LiveLog(WizardLog(options.log_directory), options.root)
         self._tags = {
             "host": socket.gethostname(),
             "equipment": options.equipment_id,
@@ -49,6 +50,33 @@ class Ledger:
             "run_kind": options.run_kind,
             "run": run,
         }
+
+    # The log, while plugins run
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Take the log as it was saved with the tree just now."""
+        self._live.saved(None if self._live.inside is None else snapshot.paths.get(self._live.inside))
+
+    def say(self, plugin: str, pid: int, lines: Iterable[Timed]) -> bool:
+        """Add what a worker has said to the log at once. Returns whether it is there now."""
+        if self._options.dry_run:
+            return False
+        return self._live.say(self._line(at, line, pid, plugin) for at, line in lines)
+
+    def claim(self, snapshot: Snapshot) -> bool:
+        """Let *snapshot* overlook what was said. Returns False if somebody else has been at the log meanwhile.
+
+        The log is then put back with the rest of the tree, and what was said has to be written again.
+        """
+        appended = self._live.appended
+        if appended is None or snapshot.overlook(appended):
+            return True
+        self._live.give_up()
+        return False
+
+    @property
+    def log_path(self) -> Path:
+        return WizardLog(self._options.log_directory).path
 
     def check(self) -> None:
         """Raise TreeError if the record, or the log, could not be added to."""
@@ -113,15 +141,17 @@ class Ledger:
 
     def _log(self, logs: Sequence[Said], more: Sequence[tuple[str, LogLine]]) -> None:
         """Add to the log what workers said, and *more* about plugins behind it; keep the raw files."""
-        lines = [self._line(at, line, pid, plugin) for pid, plugin, log in logs for at, line in log.lines]
+        lines = [self._line(at, line, pid, plugin) for pid, plugin, log in logs for at, line in log.unwritten]
         now = datetime.now(UTC)
         for pid, plugin, log in logs:
             if log.left_out:
                 lines.append(self._line(now, LogLine("WARNING", log.left_out), pid, plugin))
         lines += [self._line(now, line, 0, plugin) for plugin, line in more]
         directory = self._options.log_directory
-        WizardLog(directory).append(lines)
+        if not self._live.append(lines):
+            WizardLog(directory).append(lines)
         for _, plugin, log in logs:
+            log.written = len(log.lines)
             keep_stderr(log.path, directory, plugin)
 
     def _line(self, at: datetime, line: LogLine, pid: int, plugin: str) -> str:
@@ -131,6 +161,7 @@ class Ledger:
         options = self._options
         return {
             "run_kind": options.run_kind,
+            "lims_project": {"short_id": options.project},
             "template": {"name": options.template_name, "version": options.template_version},
             "variables": dict(options.variables),
             "paths": {"local": str(options.root)},
@@ -139,7 +170,7 @@ class Ledger:
 
 def entries_of(note: dict[str, Any]) -> list[Applied]:
     """Return the entries that *note* says are yet to be written."""
-    return [msgspec.convert(entry, Applied) for entry in note.get("entries", ())]
+    return [of_dict(entry) for entry in note.get("entries", ())]
 
 
 def aborted(run: str, manifest: EnvelopeManifest) -> Applied:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,13 +14,13 @@ import msgspec
 from ...errors import TreeError
 from ...files import recovery, store
 from ...files.inventory import read_inventory
+from ...files.overlooked import Appended
 from ...files.recovery import Recovered
+from ...files.snapshot import Snapshot
 from ...record.creation import Record
-from ...record.log_file import WizardLog
-from ...record.log_lines import render
-from ...record.schema import Applied
+from ...record.schema import Applied, of_dict
 from . import scratch
-from .ledger import keep_stderr, summary
+from .killed_log import KilledLog
 
 
 def put_right(root: Path, *, replaced: bool = False) -> str | None:
@@ -30,10 +29,10 @@ def put_right(root: Path, *, replaced: bool = False) -> str | None:
     Returns None if there is nothing. Raises TreeError as `files.recovery.recover` does.
     """
     try:
-        recovered = recovery.recover(root, replaced=replaced, touched=touched)
+        recovered = recovery.recover(root, replaced=replaced, touched=touched, ours=_ours)
     except TreeError:  # perhaps for want of room, which the plugin has taken for temporary files
         _give_room(root)
-        recovered = recovery.recover(root, replaced=replaced, touched=touched)
+        recovered = recovery.recover(root, replaced=replaced, touched=touched, ours=_ours)
     told = None if recovered is None else settle(recovered)
     scratch.sweep(root)
     return told
@@ -62,13 +61,12 @@ def settle(recovered: Recovered) -> str:
     entries = note.get("entries", [])
     if note.get("record") and entries:
         try:
-            new = Record(Path(note["record"])).append(entries, header=note.get("header"))
-            entries = [entry for entry in entries if entry["id"] in new]
+            Record(Path(note["record"])).append(entries, header=note.get("header"))
         except TreeError as error:
             aside = f"; the record ({error.path}: {error.problem}) could not be written, {_put_aside(recovered, note)}"
     temporary = Path(note.get("scratch", ""))
     try:
-        _write_logs(note, entries, temporary)
+        _write_logs(note, entries)
     except TreeError as error:
         aside += f"; the logs ({error.path}: {error.problem}) could not be written"
     scratch.remove(temporary)
@@ -79,21 +77,19 @@ def settle(recovered: Recovered) -> str:
     return f"an earlier pass was cut short; {len(recovered.changes)} paths were put back{kept}{aside}"
 
 
-def _write_logs(note: dict[str, Any], entries: Sequence[Any], temporary: Path) -> None:
-    """Write how the plugins of *entries* came out, and keep what workers wrote to stderr. Raises TreeError."""
-    if not note.get("logs") or not scratch.is_one(temporary):
+def _ours(snapshot: Snapshot) -> Appended | None:
+    """Return what the killed host had added to a log in the tree."""
+    return KilledLog(snapshot.note).ours(snapshot) if snapshot.note.get("logs") else None
+
+
+def _write_logs(note: dict[str, Any], entries: Sequence[Any]) -> None:
+    """Write how the plugins of *entries* came out, and what workers wrote to stderr. Raises TreeError."""
+    if not note.get("logs"):
         return
-    scratch.regain(temporary)
-    logs, now = Path(note["logs"]), datetime.now(UTC)
     applied: list[Applied] = []
     with suppress(msgspec.ValidationError):  # written by a version of other views; the record has it
-        applied = [msgspec.convert(entry, Applied) for entry in entries]
-    WizardLog(logs).append(
-        render(summary(each), at=now, plugin=each.plugin, pid=0, **note["tags"]) for each in applied
-    )
-    for path in sorted(temporary.glob(f"{scratch.LOGS}/*/*.stderr")):
-        if not path.parent.is_symlink() and stat.S_ISREG(path.lstat().st_mode):
-            keep_stderr(path, logs, path.parent.name)
+        applied = [of_dict(entry) for entry in entries]
+    KilledLog(note).write(applied)
 
 
 def _put_aside(recovered: Recovered, note: dict[str, Any]) -> str:

@@ -145,6 +145,7 @@ class PassKeywords(TypedDict, total=False):
     forbidden: Sequence[str]  # paths that no plugin may touch, besides the record and the logs
     record: str | os.PathLike[str]  # `.exlab-wizard/creation.json` in the directory otherwise
     logs: str | os.PathLike[str]  # the directory for logs; `.exlab-wizard` in the directory otherwise
+    log_of: str  # "run": as above; "equipment": `.exlab-wizard` in the directory above that is named as it
 
 
 def plan(
@@ -172,6 +173,8 @@ def plan(
     for key in ("record", "logs"):
         if options.get(key) is not None:
             options[key] = _place(key, options[key])
+    if options.pop("log_of", "run") == "equipment":
+        options["logs"] = _equipment_logs(root, options)
     _check_note(options.get("record"))
     forbidden = (
         *(_guarded(each) for each in options.get("forbidden", FORBIDDEN)),
@@ -224,6 +227,21 @@ def _place(key: str, path: str | os.PathLike[str]) -> Path:
         return Path(path).absolute()
     except FileNotFoundError as error:
         raise _homeless(path) from error
+
+
+def _equipment_logs(root: Path, options: Mapping[str, Any]) -> Path:
+    """Return where the log of the equipment is: in the nearest directory above *root* that is named as it."""
+    equipment = options.get("equipment_id", "")
+    if options.get("logs") is not None:
+        raise LocalProtocolError(
+            "the log is to be that of the equipment, and logs names another place for it"
+        )
+    above = next((each for each in root.parents if equipment and each.name == equipment), None)
+    if above is None:
+        raise LocalProtocolError(
+            f"the log is to be that of the equipment, and no directory above {root} is named {equipment!r}"
+        )
+    return above / LOGS
 
 
 def _homeless(path: str | os.PathLike[str]) -> TreeError:
@@ -281,6 +299,8 @@ def _fits(key: str, value: Any) -> bool:
             return value is None or _is_list(value, _is_path)
         case "record" | "logs":
             return value is None or _is_path(value)
+        case "log_of":
+            return value in ("run", "equipment")
         case "jobs":
             return type(value) is int
         case "input_timeout_s":

@@ -33,6 +33,7 @@ from .head_start import used_s
 from .ledger import INTERRUPTED, Said
 from .options import PassOptions, Question
 from .steps import TOO_LATE, UNASKED, Dismiss, Finish, Flow, Launch, Put, Turn, WorkerLink
+from .validation import Validation
 from .worker_log import WorkerLog
 
 AHEAD = "--ahead"  # tells our own worker that it is started before its request, which will name files
@@ -47,6 +48,7 @@ NAMELESS = (
     "what it was denied has no file name: perhaps a semaphore or shared memory, which a confined worker cannot make "
     "and Python's multiprocessing needs; threads and subprocesses work, and so does all of it with --no-confine"
 )
+UNFIT = "it could not be validated"
 UNANSWERED = "the operator gave no answer in time"
 BATCH_BYTES = (
     262_144  # of the paths that one worker is given: its reply names them all, and a dry run says more
@@ -81,6 +83,7 @@ class PluginRun:
     aborted: bool = False
     error: str | None = None
     warnings: list[str] = field(default_factory=list)
+    unfit: bool = False  # it could not be validated, so it is not run
     _asked: int = 0
 
     def follow(self, earlier: PluginRun) -> None:
@@ -91,6 +94,18 @@ class PluginRun:
         self.cpu_s, self.peak_kib = earlier.cpu_s, earlier.peak_kib
         self.warnings.append(AGAIN)
 
+    def refuse(self, validation: Validation) -> None:
+        """Let the failed *validation* be all that is done with the plugin."""
+        self.unfit = True
+        link = validation.link
+        if link is not None:
+            self.logs.append((link.process.pid, self.manifest.name, validation.log))
+            self.duration_s = link.conversation.timings_ms.get("total", 0.0) / 1000
+            self.attempts = 1
+            self._count(link)
+        self.attempt = validation.attempt
+        self.error = f"{UNFIT}: {validation.problem}"
+
     # Running it
 
     def launch(self, *words: str) -> Flow[WorkerLink]:
@@ -98,14 +113,17 @@ class PluginRun:
         log = self.open_log(self.manifest.name, len(self.logs) + 1)
         binding = bindings.replace(self.binding, command=(*self.binding.command, *words))
         link: WorkerLink = yield Launch(binding, Mode.TRANSFORM, log)
+        log.pid = link.process.pid
         self.logs.append((link.process.pid, self.manifest.name, log))
         return link
 
     def work(self) -> Flow[None]:
         """Run workers until the plugin is done, has failed, or the operator gives up."""
+        if self.unfit:
+            return
         answers: dict[str, Any] = {}
         self._asked = 0
-        for batch in _batches([os.path.join(self.options.root, path) for path in self.files]):
+        for batch in _batches(self.files, len(os.fsencode(self.options.root)) + 1):
             yield from self._work_on(batch, answers)
             if not self.good:
                 return
@@ -126,7 +144,7 @@ class PluginRun:
                 return
             assert self.attempt.reply is not None
             answers |= given
-            left = envelope.remaining(left, self.attempt.reply.per_file, str(self.options.root))
+            left = envelope.remaining(left, self.attempt.reply.reports, str(self.options.root))
 
     def _attempt(self, files: Sequence[str], answers: dict[str, Any]) -> Flow[None]:
         try:
@@ -167,12 +185,12 @@ class PluginRun:
         self.attempt = envelope.conclude(self.binding, link.conversation, link.evidence())
         self.warnings += self.attempt.warnings
         if self.attempt.reply is not None:
-            self._hear(self.attempt.reply.per_file)
+            self._hear(self.attempt.reply.reports)
+            self.logs[-1][2].add(self.attempt.reply.log_records or ())
 
     def _hear(self, told: Sequence[PerFile]) -> None:
         """Remember what it says of the files that it was given; of others it has nothing to say."""
-        files = [os.path.join(self.options.root, path) for path in self.files]
-        given, told = set(files), envelope.located(told, files, str(self.options.root))
+        given, told = set(self.files), envelope.located(told, self.files, str(self.options.root))
         self.told |= {each.path: each for each in told if each.path in given}
         invented = sum(each.path not in given for each in told)
         if invented:
@@ -225,7 +243,7 @@ class PluginRun:
 
     def claims(self, path: str) -> bool:
         """Tell whether it says of itself that it modified *path*, relative to the root."""
-        told = self.told.get(os.path.join(self.options.root, path))
+        told = self.told.get(path)
         return told is not None and told.status == "modified"
 
     def violations(self, changes: Sequence[Change], before: Mapping[str, Entry]) -> tuple[str, ...]:
@@ -316,7 +334,7 @@ class PluginRun:
             return _cut(self.logs[-1][2].blamed(self.attempt) if self.logs else self.attempt.failure.message)
         reply = self.attempt.reply
         if reply is not None and reply.result == "failed":
-            told = next((each.error for each in reply.per_file if each.error), None)
+            told = next((each.error for each in reply.reports if each.error), None)
             return _cut(reply.error_message or told or "the plugin gave no reason")
         failed = [each for each in self.told.values() if each.status == "failed"]
         if failed:
@@ -336,7 +354,7 @@ class PluginRun:
         ]
         return schema.PerFile(
             path=self._shown(told.path),
-            status=told.status,
+            status=_cut(told.status),
             changes=changes,
             error=None if told.error is None else _cut(told.error),
         )
@@ -346,15 +364,19 @@ class PluginRun:
         return path.removeprefix(f"{self.options.root}/")
 
 
-def _batches(files: list[str]) -> list[list[str]]:
-    """Return *files* in lists of which one worker can take, and report on, each; one list if there are none."""
+def _batches(files: list[str], before: int) -> list[list[str]]:
+    """Return *files* in lists of which one worker can take, and report on, each; one list if there are none.
+
+    A worker may report whole paths: *before* is how many bytes those have more.
+    """
     batches: list[list[str]] = [[]]
     size = 0
     for path in files:
-        size += len(path.encode()) + PATH_COST
+        cost = len(path.encode()) + before + PATH_COST
+        size += cost
         if size > BATCH_BYTES and batches[-1]:
             batches.append([])
-            size = len(path.encode()) + PATH_COST
+            size = cost
         batches[-1].append(path)
     return batches
 

@@ -6,6 +6,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ...files.checkpoints import checked
+
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -14,6 +16,7 @@ def undisturbed() -> Iterator[None]:
     """Put off what asks this thread to end; it is delivered afterwards. SIGKILL cannot be put off."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
-        yield
+        with checked(None):
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -18,11 +18,15 @@ SHOWN = 5
 
 
 class Surroundings:
-    """The surroundings as they were when this was made. *links* are symbolic links in the tree, relative to *root*."""
+    """The surroundings as they were when this was made. *links* are symbolic links in the tree, relative to *root*.
 
-    def __init__(self, root: Path, plugin: Path, links: Sequence[str]) -> None:
+    *ours* are paths that the host itself writes to.
+    """
+
+    def __init__(self, root: Path, plugin: Path, links: Sequence[str], ours: Sequence[str] = ()) -> None:
         self._root = root
         self._plugin = plugin
+        self._ours = frozenset(ours)
         self._targets = [os.path.realpath(root / link) for link in links[:MOST]]
         self._before = self._look()
 
@@ -39,6 +43,8 @@ class Surroundings:
     def _look(self) -> dict[str, tuple[int, ...]]:
         found: dict[str, tuple[int, ...]] = {}
         for path in islice(self._paths(), MOST):
+            if path in self._ours:
+                continue
             try:
                 status = os.lstat(path)
             except OSError:
