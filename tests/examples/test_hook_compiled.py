@@ -801,7 +801,7 @@ def command_without_a_value(schema: m.CigenSchema) -> None:
         pytest.param(add_step(run("echo ${{ github.sha }}")), "GITLAB_EXPRESSION", id="expression"),
         pytest.param(key(env={"A": "${{ x }}"}), "GITLAB_EXPRESSION", id="expression in env"),
         pytest.param(key(env={"A-B": "x"}), "GITLAB_VARIABLE", id="variable"),
-        pytest.param(key(image="ubuntu-latest"), "GITLAB_IMAGE", id="image"),
+        pytest.param(key(image="macos-14"), "GITLAB_IMAGE", id="image"),
         pytest.param(key(runner="huge"), "GITLAB_RUNNER", id="runner"),
         pytest.param(key(packages=["node"], image="x/python:3"), "GITLAB_PACKAGES", id="packages"),
         pytest.param(
@@ -972,3 +972,37 @@ def test_what_the_pipeline_file_says_for_gitlab_alone_is_taken_over() -> None:
     found = parsed(generate(schema))
     assert found["default"] == {"image": "debian:12"}
     assert found["workflow"] == {"rules": [{"when": "always"}]}
+
+
+@pytest.mark.parametrize("yaml", ["to: moon", "hello:\n  to: moon"], ids=["below its kind", "whole"])
+def test_a_call_is_understood_as_every_host_sends_it(yaml: str) -> None:
+    schema = m.CigenSchema(jobs=[job("a", steps=[call("hello", yaml)])])
+    schema.commands["hello"].steps.append(run("echo << parameters.to >>"))
+    result = generate(schema)
+    assert (codes(result), parsed(result)["a"]["script"]) == ([], ["echo moon"])
+
+
+def test_a_call_may_be_a_word() -> None:
+    schema = m.CigenSchema(jobs=[job("a", steps=[call("hello", "hello")])])
+    schema.commands["hello"].steps.append(run("echo hi"))
+    result = generate(schema)
+    assert (codes(result), parsed(result)["a"]["script"]) == ([], ["echo hi"])
+
+
+def test_services_may_stand_in_the_pipeline_file_alone() -> None:
+    raw = "services:\n  db:\n    image: postgres:17\njobs: {}\n"
+    result = generate(m.CigenSchema(raw_config_yaml=raw, jobs=[job("a", services=["db"])]))
+    assert parsed(result)["a"]["services"] == [{"name": "postgres:17", "alias": "db"}]
+
+
+def test_variables_of_a_service_may_be_a_list() -> None:
+    schema = m.CigenSchema(jobs=[job("a", services=["db"])])
+    schema.provider_config["services"] = "db: {image: x, environment: [A=b=c, N=1, EMPTY]}"
+    (service,) = parsed(generate(schema))["a"]["services"]
+    assert service["variables"] == {"A": "b=c", "N": "1", "EMPTY": ""}
+
+
+def test_a_stage_and_an_image_that_nobody_chose_are_none() -> None:
+    said = generate(m.CigenSchema(jobs=[job("a", stage="default", image="ubuntu-latest")]))
+    assert codes(said) == []
+    assert said == generate(m.CigenSchema(jobs=[job("a")]))

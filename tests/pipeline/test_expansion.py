@@ -18,7 +18,7 @@ def rows(definition):
     return [dict(each.values) for each in definition.matrix_rows]
 
 
-def test_rows_are_all_combinations_in_the_order_of_keys_and_values():
+def test_rows_are_all_combinations_and_an_expanded_job_has_none():
     found = parse("jobs: {t: {matrix: {os: [b, a], v: [3.10, 3.9]}}}")
     assert found.order == ("t-b-3.10", "t-b-3.9", "t-a-3.10", "t-a-3.9")
     (native,) = found.native.jobs
@@ -26,8 +26,12 @@ def test_rows_are_all_combinations_in_the_order_of_keys_and_values():
         "os": ["b", "a"],
         "v": ["3.10", "3.9"],
     }
-    assert rows(native) == [row for each in found.expanded.jobs for row in rows(each)]
-    assert all(len(each.matrix_rows) == 1 and not each.matrix for each in found.expanded.jobs)
+    assert rows(native) == [{"os": os, "v": v} for os in ("b", "a") for v in ("3.10", "3.9")]
+    assert not any(each.matrix_rows or each.matrix for each in found.expanded.jobs)
+
+
+def test_an_id_has_the_values_sorted_by_their_keys():
+    assert parse("jobs: {t: {matrix: {ruby: [3.2], arch: [z]}}}").order == ("t-z-3.2",)
 
 
 def test_rows_can_be_taken_out_and_put_in():
@@ -35,7 +39,7 @@ def test_rows_can_be_taken_out_and_put_in():
         "jobs: {t: {matrix: {os: [a, b], v: [1, 2], exclude: [{os: a, v: 2}, {os: b}],"
         " include: [{v: 3, os: c}, {os: d, extra: x}, {other: y}]}}}"
     )
-    assert found.order == ("t-a-1", "t-c-3", "t-d-x", "t-y")
+    assert found.order == ("t-a-1", "t-c-3", "t-x-d", "t-y")
     assert rows(found.native.jobs[0])[1:] == [
         {"os": "c", "v": "3"},
         {"os": "d", "extra": "x"},

@@ -106,7 +106,10 @@ def written(jobs):
 @given(pipelines())
 def test_there_is_a_job_for_each_combination_and_each_comes_after_what_it_needs(jobs):
     found = pipeline.parse(written(jobs), "cigen.yml")
-    rows = {name: list(itertools.product(*matrix.values())) for name, (matrix, _) in jobs.items()}
+    rows = {
+        name: list(itertools.product(*(matrix[key] for key in sorted(matrix))))
+        for name, (matrix, _) in jobs.items()
+    }
     ids = {name: ["-".join((name, *row)) for row in each] for name, each in rows.items()}
     assert sorted(found.order) == sorted(itertools.chain.from_iterable(ids.values()))
     for at, each in enumerate(found.expanded.jobs):

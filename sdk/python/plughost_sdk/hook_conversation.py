@@ -1,10 +1,11 @@
 """The provider's side of the wire: a handshake, then rounds of requests and replies until the host hangs up.
 
-Theory of operation: a frame carries no name, so what a request is follows from its place alone, and both ends must
-agree on what a round is: the phases that PLUGHOST_HOOK_ROUND lists, or, if it says `declared`, those that the provider
-declares. A host that does not set it knows no other round than plan, generate; a phase of these that the provider
-does not have is answered with nothing. A request that cannot be read, and an end of input inside a frame, end the
-process with a message.
+Theory of operation: a frame carries no name, so what a request is follows from its place, and both ends must agree on
+what a round is: the phases that PLUGHOST_HOOK_ROUND lists, or, if it says `declared`, those that the provider declares.
+A host that does not set it asks for plan and generate in turns, or for generate alone: its requests are told apart by
+their shape, and by their place where the shape does not tell. A phase of these that the provider does not have is
+answered with nothing. A request that cannot be read, and an end of input inside a frame, end the process with a
+message.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Conversation:
         self._handlers = handlers
         self._read, self._write = read, write
         self._round: tuple[str, ...] = ()
+        self._is_agreed = False  # the host has said which phases a round has
         self._frames = LengthPrefixDecoder(LIMIT)
 
     def serve(self) -> int:
@@ -80,7 +82,8 @@ class Conversation:
         # It says which phases there are: a host that wants others is not left guessing.
         self._send(self._provider.encode_info())
         try:
-            self._round = _round(os.environ.get(ROUND) or hello.env.get(ROUND, ""), self._provider.phases)
+            agreed = os.environ.get(ROUND) or hello.env.get(ROUND, "")
+            self._round, self._is_agreed = _round(agreed, self._provider.phases), bool(agreed)
         except ValueError as error:
             return _broken(str(error))
         return EXIT_OK
@@ -88,21 +91,21 @@ class Conversation:
     def _answer_all(self) -> int:
         from . import hook_reply  # and protobuf with it, while the host prepares its request
 
-        while True:
-            for phase in self._round:
-                frame = self._next_frame()
-                if frame is None:
-                    return self._close()
-                try:
-                    request = hook_reply.decode(phase, frame)
-                except ValueError as error:
-                    return _broken(str(error))
-                try:
-                    reply = hook_reply.answer(phase, self._handlers.get(phase, _nothing), request)
-                except Exception:  # only preflight raises: its result has no room for a diagnostic
-                    _print_traceback()
-                    return EXIT_FAILED
-                self._send(reply)
+        due = 0
+        while (frame := self._next_frame()) is not None:
+            phase = self._round[due] if self._is_agreed else _told(frame) or self._round[due]
+            due = (self._round.index(phase) + 1) % len(self._round)
+            try:
+                request = hook_reply.decode(phase, frame)
+            except ValueError as error:
+                return _broken(str(error))
+            try:
+                reply = hook_reply.answer(phase, self._handlers.get(phase, _nothing), request)
+            except Exception:  # only preflight raises: its result has no room for a diagnostic
+                _print_traceback()
+                return EXIT_FAILED
+            self._send(reply)
+        return self._close()
 
     def _close(self) -> int:
         try:
@@ -130,6 +133,13 @@ class Conversation:
         for fd in {self._read, self._write} - {CLOSED}:
             os.close(fd)
         self._read = self._write = CLOSED
+
+
+def _told(frame: bytes) -> str | None:
+    """Return plan or generate, if the shape of *frame* tells which of them it is."""
+    from .hook_shape import tell  # only for hosts that do not say what a round is
+
+    return tell(frame)
 
 
 def _nothing(request: object) -> None:

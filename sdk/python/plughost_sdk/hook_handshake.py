@@ -30,7 +30,7 @@ class Hello:
         self.core_protocol = 0
         self.core_version = ""
         self.env: dict[str, str] = {}
-        for number, value in _fields(data):
+        for number, value in fields(data):
             if number == 1 and isinstance(value, int):
                 self.core_protocol = value & _U32
             elif number == 2 and isinstance(value, bytes):
@@ -76,13 +76,13 @@ def _varint(value: int) -> bytes:
 
 def _entry(data: bytes) -> tuple[str, str]:
     entry = {1: "", 2: ""}
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number in entry and isinstance(value, bytes):
             entry[number] = value.decode()
     return entry[1], entry[2]
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the number and the value of every field that is a number or bytes. Skips those of a fixed size.
 
     Refuses groups: the version of protobuf that the contract is written in has none.

@@ -175,6 +175,8 @@ def _round(provider: BlockingProvider, sample: requests.Sample) -> Iterator[Find
     for phase in provider.phases:
         results[phase] = provider.ask(phase, requests.ordinary(sample, provider.info, phase, results))
     yield Finding(True, f"it answers {', '.join(results)} for a small pipeline")
+    for remark in provider.remarks:
+        yield Finding(True, remark)
     errors = [
         each
         for result in results.values()

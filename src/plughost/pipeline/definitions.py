@@ -31,6 +31,7 @@ _KINDS = {
     "env": WORKFLOW_CONDITION_KIND_ENV,
     "expression": WORKFLOW_CONDITION_KIND_EXPRESSION,
 }
+_EQUALS = {"parameter": "true"}  # what is compared with where nothing is said
 
 
 def cache(place: Place, names: Names) -> CacheDefinition:
@@ -46,7 +47,11 @@ def cache(place: Place, names: Names) -> CacheDefinition:
 
 
 def runner(place: Place) -> RunnerDefinition:
-    return RunnerDefinition(provider_config=yaml_of(place.named()))
+    """Return what each provider is told of the runner at *place*: its keys, or those of its `provider_config`."""
+    found = place.named()
+    if list(found) == ["provider_config"]:
+        found = found["provider_config"].named()
+    return RunnerDefinition(provider_config=yaml_of(found))
 
 
 def service(place: Place) -> Node:
@@ -92,7 +97,7 @@ def _condition(place: Place) -> WorkflowCondition:
         kind=_KINDS[kind],
         key="" if kind == "expression" else subject,
         expression=subject if kind == "expression" else "",
-        equals_yaml=found["equals"].yaml() if "equals" in found else "",
+        equals_yaml=found["equals"].yaml() if "equals" in found else _EQUALS.get(kind, ""),
         provider=found["provider"].name() if "provider" in found else "",
     )
 

@@ -25,9 +25,17 @@ KEY_LIMIT = 256  # characters of a key; YAML itself takes no more than 1024
 _MERGE = "<<"
 
 
-def parse(text: str, source: str) -> Mapping:
-    """Return YAML *text* as a tree; *source* names it in errors. Raises ManifestError."""
-    tree = _Tree(source)
+@dataclass(slots=True)
+class Spent:
+    """What was read so far, over all files of one pipeline."""
+
+    events: int = 0
+    characters: int = 0
+
+
+def parse(text: str, source: str, spent: Spent | None = None) -> Mapping:
+    """Return YAML *text* as a tree; *source* names it in errors, *spent* counts over files. Raises ManifestError."""
+    tree = _Tree(source, spent or Spent())
     for event in yaml_events.of_text(text, source):
         tree.grow(event)
     if isinstance(tree.root, Mapping):
@@ -75,10 +83,9 @@ class _Tree:
     """Grows nodes from events. Refuses what is over its bounds or could be read in two ways."""
 
     source: str
+    spent: Spent
     root: Node | None = None
     documents: int = 0
-    events: int = 0
-    characters: int = 0
     open: list[_Branch] = field(default_factory=list)
     anchors: dict[str, _Whole | None] = field(default_factory=dict)  # None: has not ended yet
 
@@ -202,11 +209,11 @@ class _Tree:
         branch.keys = {name: written for name, (_, written) in merged.items()}
 
     def _count(self, event: Any, events: int, characters: int, height: int) -> None:
-        self.events += events
-        self.characters += characters
-        if self.events > EVENT_LIMIT:
+        self.spent.events += events
+        self.spent.characters += characters
+        if self.spent.events > EVENT_LIMIT:
             raise self.wrong(event, f"over {EVENT_LIMIT} values and keys, aliases written out", "Split it")
-        if self.characters > TEXT_LIMIT:
+        if self.spent.characters > TEXT_LIMIT:
             raise self.wrong(event, f"over {TEXT_LIMIT} characters, aliases written out", "Split it")
         if len(self.open) + height > DEPTH_LIMIT:
             raise self.wrong(event, f"nested over {DEPTH_LIMIT} deep", "Flatten it")

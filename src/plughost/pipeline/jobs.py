@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from plughost_sdk.hook_messages import LIMIT, JobDefinition
 
 from ..messages.quoting import listed, quote
-from . import graph, job, matrix
+from . import graph, job
 from .job import Job
 from .names import Names
 from .place import Place
@@ -18,11 +18,13 @@ from .place import Place
 JOB_LIMIT = 4096  # of one file, every row of a matrix counted
 
 
-def read(place: Place, names: Names, default_runner: str) -> list[Job]:
+def read(place: Place, names: Names) -> list[Job]:
     """Return the jobs, each after those it needs, otherwise in the order of the file. Raises ManifestError."""
-    found = {name: job.read(name, each, names, default_runner) for name, each in place.named().items()}
+    found = {name: job.read(name, each, names) for name, each in place.named().items()}
     if not found:
-        raise place.wrong("no jobs", "Add one")
+        raise place.wrong(
+            "no jobs", "Add one; in a directory of parts it is a file workflows/ID/jobs/NAME.yml"
+        )
     for each in found.values():
         for name, where in each.needs.items():
             if name not in found:
@@ -39,14 +41,15 @@ def read(place: Place, names: Names, default_runner: str) -> list[Job]:
     return [found[name] for name in graph.order(needs)]
 
 
-def expanded(jobs: list[Job], names: Names, default_runner: str) -> list[JobDefinition]:
+def expanded(jobs: list[Job], names: Names) -> list[JobDefinition]:
     """Return a job for each row of each matrix, and the jobs without one, in order. Raises ManifestError."""
-    ids = _ids(jobs)
+    ids = {each.id: each.ids for each in jobs}
+    _check_ids(jobs)
     found: list[JobDefinition] = []
     size = 0
     for each in jobs:
         needs = sorted(row for name in each.needs for row in ids[name])
-        for definition in _definitions(each, names, default_runner):
+        for definition in _definitions(each, names):
             definition.needs[:] = needs
             found.append(definition)
             size += definition.ByteSize()
@@ -56,28 +59,24 @@ def expanded(jobs: list[Job], names: Names, default_runner: str) -> list[JobDefi
     return found
 
 
-def _definitions(each: Job, names: Names, default_runner: str) -> Iterator[JobDefinition]:
+def _definitions(each: Job, names: Names) -> Iterator[JobDefinition]:
     if each.matrix is None:
         definition = JobDefinition()
         definition.CopyFrom(each.native)
         yield definition
     else:
-        for row in each.matrix.rows:
-            yield job.of_row(each, row, names, default_runner)
+        for name, row in zip(each.ids, each.matrix.rows, strict=True):
+            yield job.of_row(each, name, row, names)
 
 
-def _ids(jobs: list[Job]) -> dict[str, list[str]]:
-    """Return the ids that each job becomes."""
-    ids: dict[str, list[str]] = {}
+def _check_ids(jobs: list[Job]) -> None:
+    """Refuse two jobs of one id, and too many."""
     taken: dict[str, str] = {}
     for each in jobs:
-        rows = each.matrix.rows if each.matrix is not None else ()
-        ids[each.id] = [matrix.row_id(each.id, row) for row in rows] or [each.id]
-        for name in ids[each.id]:
+        for name in each.ids:
             if name in taken:
                 problem = f"both it and `{taken[name]}` would have a job {quote(name)}"
                 raise each.place.wrong(problem, "Rename the job, or the values of its matrix")
             taken[name] = each.id
         if len(taken) > JOB_LIMIT:
             raise each.place.wrong(f"over {JOB_LIMIT} jobs, rows counted", "Split the file")
-    return ids

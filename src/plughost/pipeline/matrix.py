@@ -1,5 +1,7 @@
 """The matrix of a job to its rows: every combination of its values, less `exclude`, and then `include`.
 
+A list is its rows, one by one.
+
 Refuses more rows than anybody waits for, before it makes them, and rows that cannot be told apart.
 """
 
@@ -12,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..messages.quoting import quote
-from .node import Scalar
+from .node import Scalar, Sequence
 from .place import Place
 
 ROW_LIMIT = 256  # of one job; GitHub has the same
@@ -22,6 +24,7 @@ VALUE_LIMIT = 200  # characters of one value, for the same reason
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9_.-]")
 _ROWS = ("include", "exclude")
+_NAME, _SUFFIX = "job_name", "job_name_suffix"  # keys that say what the ids begin and end with
 
 Row = Mapping[str, Scalar]
 
@@ -32,6 +35,7 @@ class Matrix:
 
     values: dict[str, tuple[Scalar, ...]]
     rows: tuple[Row, ...]
+    listed: bool = False  # whether it was written as a list of rows
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -41,6 +45,8 @@ class Matrix:
 
 def read(place: Place) -> Matrix:
     """Return the matrix at *place*. Raises ManifestError."""
+    if isinstance(place.node, Sequence):
+        return Matrix({}, _few(place, [_included(each, {}) for each in place.items()]), listed=True)
     entries = place.entries()
     values = {key: _values(key, each) for key, each in entries.items() if key not in _ROWS}
     if len(values) > KEY_LIMIT:
@@ -54,16 +60,33 @@ def read(place: Place) -> Matrix:
             rows = _without(rows, each, values)
     if "include" in entries:
         rows += [_included(each, values) for each in entries["include"].items()]
+    return Matrix(values, _few(place, rows))
+
+
+def _few(place: Place, rows: list[Row]) -> tuple[Row, ...]:
     if not rows:
         raise place.wrong("no rows", "Give it values, or take it out")
     if len(rows) > ROW_LIMIT:
         raise place.wrong(f"over {ROW_LIMIT} rows", "Take values out, or make two jobs of it")
-    return Matrix(values, tuple(rows))
+    return tuple(rows)
 
 
-def row_id(job: str, row: Row) -> str:
-    """Return the name of the job that *row* of *job* becomes."""
-    return "-".join((job, *(_NOT_IN_AN_ID.sub("_", value.text) for value in row.values())))
+def row_ids(job: str, found: Matrix, suffix: str | None = None) -> list[str]:
+    """Return the names of the jobs that the rows of *job* become; *suffix* is what the job says they end with."""
+    return [_row_id(job, row, found.listed, suffix) for row in found.rows]
+
+
+def _row_id(job: str, row: Row, listed: bool, suffix: str | None) -> str:
+    """Return a row's id: its values sorted by their keys; those of a listed row are sorted themselves."""
+    begin = row[_NAME].text if _NAME in row else job
+    if _SUFFIX in row:
+        suffix = row[_SUFFIX].text
+    if suffix is not None:
+        ends = [suffix] if suffix else []
+    else:
+        ends = [row[key].text for key in sorted(row) if key != _NAME]
+        ends = sorted(ends) if listed else ends
+    return "-".join(_NOT_IN_AN_ID.sub("_", each) for each in (begin, *ends))
 
 
 def texts(row: Row) -> dict[str, str]:
@@ -73,7 +96,7 @@ def texts(row: Row) -> dict[str, str]:
 
 def _values(key: str, place: Place) -> tuple[Scalar, ...]:
     _check_key(key, place)
-    found = tuple(_value(each) for each in place.items())
+    found = tuple(_value(each, may_be_empty=key == _SUFFIX) for each in place.items())
     if not found:
         raise place.wrong("no values", "Give it some, such as [linux, macos]")
     seen: set[str] = set()
@@ -84,8 +107,8 @@ def _values(key: str, place: Place) -> tuple[Scalar, ...]:
     return found
 
 
-def _value(place: Place) -> Scalar:
-    text = place.filled()
+def _value(place: Place, *, may_be_empty: bool = False) -> Scalar:
+    text = place.text() if may_be_empty else place.filled()
     assert isinstance(place.node, Scalar)
     if len(text) > VALUE_LIMIT:
         raise place.wrong(f"a value of over {VALUE_LIMIT} characters", "Shorten it")
@@ -102,7 +125,7 @@ def _row(place: Place) -> dict[str, Scalar]:
     entries = place.entries()
     if not entries:
         raise place.wrong("an empty row", "Give it keys and values, or take it out")
-    return {key: _value(each) for key, each in entries.items()}
+    return {key: _value(each, may_be_empty=key == _SUFFIX) for key, each in entries.items()}
 
 
 def _without(rows: list[Row], place: Place, values: Mapping[str, object]) -> list[Row]:

@@ -25,6 +25,7 @@ class Scalar:
     style: str = ""
     line: int = 0  # from 1; 0 for what is in no file
     column: int = 0
+    source: str = ""  # its file, if that is another than the one that holds it
 
     @property
     def is_null(self) -> bool:
@@ -45,6 +46,7 @@ class Sequence:
     items: tuple[Node, ...]
     line: int = 0
     column: int = 0
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Mapping:
     keys: dict[str, Scalar]
     line: int = 0
     column: int = 0
+    source: str = ""
 
 
 Node = Scalar | Sequence | Mapping
@@ -63,4 +66,4 @@ Node = Scalar | Sequence | Mapping
 def mapping_of(entries: dict[str, Node], like: Node) -> Mapping:
     """Return a mapping that stands where *like* stood. Its keys are words of ours, which need no quotes."""
     keys = {key: Scalar(key, "", value.line, value.column) for key, value in entries.items()}
-    return Mapping(entries, keys, like.line, like.column)
+    return Mapping(entries, keys, like.line, like.column, like.source)

@@ -1,4 +1,4 @@
-"""The path or text of a pipeline file to a Pipeline, or a ManifestError that names file, line, key and remedy."""
+"""The path or text of a pipeline to a Pipeline, or a ManifestError that names file, line, key and remedy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 
 from plughost_sdk.hook_messages import CigenSchema
 
-from . import document, schema, yaml_events
+from . import directory, document, schema, stages, yaml_events, yaml_text
+from .node import Mapping
 from .place import Place
-
-_BYTE_ORDER_MARK = "\ufeff"  # some editors put it first; it is no part of the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +29,20 @@ class Pipeline:
 
 
 def read(path: Path) -> Pipeline:
-    """Return the pipeline in the file at *path*. Raises ManifestError."""
+    """Return the pipeline in the file at *path*, or in the directory of its parts. Raises ManifestError."""
+    if path.is_dir():
+        tree, settings = directory.read(path)
+        return _pipeline(tree, settings, str(path))
     return parse(yaml_events.read(path), str(path))
 
 
 def parse(text: str, source: str) -> Pipeline:
     """Return the pipeline in *text*; *source* names it in errors. Raises ManifestError."""
-    tree = Place(document.parse(text, source), "", source)
-    found = schema.read(tree, text.removeprefix(_BYTE_ORDER_MARK))
+    tree = document.parse(text, source)
+    stages.refuse_in_a_file(tree, source)
+    return _pipeline(tree, tree, source)
+
+
+def _pipeline(tree: Mapping, raw: Mapping, source: str) -> Pipeline:
+    found = schema.read(Place(tree, "", tree.source or source), yaml_text.dump(raw))
     return Pipeline(found.native, found.expanded, found.order, found.providers, source)

@@ -35,7 +35,8 @@ class Place:
         return ManifestError(self.source, key_path.shown(self.key), f"line {line}: {problem}", remedy)
 
     def at(self, name: str, node: Node) -> Place:
-        return Place(node, f"{self.key}.{name}" if self.key else name, self.source, self.templated)
+        key = f"{self.key}.{name}" if self.key else name
+        return Place(node, key, node.source or self.source, self.templated)
 
     # Mappings
 
@@ -71,8 +72,18 @@ class Place:
         for name in others:
             if _is_near(name, known):
                 raise self._unknown(name, known)
+        for name in required:
+            if name not in found:  # then what is only a little like it was meant to be it
+                for near in difflib.get_close_matches(name, others, 1):
+                    raise self._unknown(near, known)
         self._require(required)
         return found, others
+
+    def either(self, found: dict[str, Place], one: str, other: str) -> Place | None:
+        """Return which of two spellings of a key is in *found*, if one is."""
+        if one in found and other in found:
+            raise found[other].wrong(f"both `{one}` and `{other}`", "Keep one of them")
+        return found.get(one) or found.get(other)
 
     def _sorted_out(self, known: tuple[str, ...]) -> tuple[dict[str, Place], dict[str, Place]]:
         every, ours = self.entries(), frozenset(known)
@@ -101,7 +112,7 @@ class Place:
         if not isinstance(self.node, Sequence):
             raise self._unlike("a list", "Write it as [one, two], or as lines that begin with a dash")
         return [
-            Place(each, f"{self.key}[{number}]", self.source, self.templated)
+            Place(each, f"{self.key}[{number}]", each.source or self.source, self.templated)
             for number, each in enumerate(self.node.items)
         ]
 

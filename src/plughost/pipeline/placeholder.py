@@ -14,6 +14,10 @@ from .node import Mapping, Node, Scalar, Sequence
 _PLACEHOLDER = re.compile(r"\$?\{\{[ \t]*matrix\.([A-Za-z0-9_-]+)[ \t]*\}\}")
 
 
+def is_in(text: str) -> bool:
+    return _PLACEHOLDER.search(text) is not None
+
+
 def keys(node: Node) -> Iterator[tuple[str, Scalar]]:
     """Yield the keys that *node* has placeholders for, each with the text that holds it."""
     if isinstance(node, Scalar):
@@ -29,9 +33,10 @@ def replaced(node: Node, row: Values[str, Scalar]) -> Node:
     if isinstance(node, Scalar):
         return _text(node, row)
     if isinstance(node, Sequence):
-        return Sequence(tuple(replaced(each, row) for each in node.items), node.line, node.column)
+        items = tuple(replaced(each, row) for each in node.items)
+        return Sequence(items, node.line, node.column, node.source)
     entries = {key: replaced(value, row) for key, value in node.entries.items()}
-    return Mapping(entries, node.keys, node.line, node.column)
+    return Mapping(entries, node.keys, node.line, node.column, node.source)
 
 
 def _text(scalar: Scalar, row: Values[str, Scalar]) -> Scalar:

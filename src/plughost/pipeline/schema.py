@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from plughost_sdk.hook_messages import CigenSchema, ProjectConfig
 
-from . import definitions, graph, jobs
+from . import caches, definitions, graph, jobs
 from .names import GROUP, Names
 from .node import Mapping
 from .place import Place, yaml_of
@@ -21,13 +21,18 @@ PROVIDERS = (
     "github",
     "circleci",
     "woodpecker",
-)  # may always have a top-level key; others, if they are listed
+    "buildkite",
+)  # have a top-level key of their own, and so has every provider that is listed
+OTHER_NAMES = {"github-actions": "github"}  # of providers, where one is named alone
 
 _KEYS = (
     "version",
     "project",
     "variables",
+    "provider",
     "providers",
+    "provider_config",
+    "packages",
     "jobs",
     "caches",
     "runners",
@@ -49,24 +54,33 @@ class Schemas:
     providers: tuple[str, ...]
 
 
-def read(place: Place, text: str) -> Schemas:
-    """Return the schemas of the file whose tree is at *place*; *text* is all of it. Raises ManifestError."""
+def read(place: Place, raw: str) -> Schemas:
+    """Return the schemas of the file whose tree is at *place*; *raw* is what of it is sent as it is.
+
+    Raises ManifestError.
+    """
     providers = _providers(place)
     sections = _sections(place, providers)
     names = _names(sections)
     native = _definitions(sections, names, providers)
-    native.raw_config_yaml = text
-    found = jobs.read(sections["jobs"], names, native.project.default_runner)
+    native.raw_config_yaml = raw
+    found = jobs.read(sections["jobs"], names)
     expanded = CigenSchema()
     expanded.CopyFrom(native)
     native.jobs.extend(each.native for each in found)
-    expanded.jobs.extend(jobs.expanded(found, names, native.project.default_runner))
+    expanded.jobs.extend(jobs.expanded(found, names))
+    for each in (native, expanded):
+        caches.resolve(each)
     return Schemas(native, expanded, tuple(each.id for each in expanded.jobs), providers)
 
 
 def _providers(place: Place) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    listed = place.entries().get("providers")
+    members = place.entries()
+    listed = members.get("providers")
+    if listed is None and "provider" in members:
+        name = members["provider"].name()
+        return (OTHER_NAMES.get(name, name),)
     for each in listed.one_or_more() if listed is not None else ():
         name = each.name()
         if name in found:
@@ -78,12 +92,15 @@ def _providers(place: Place) -> tuple[str, ...]:
 
 
 def _sections(place: Place, providers: tuple[str, ...]) -> dict[str, Place]:
-    """Return the top-level values by key. Refuses keys that nobody knows."""
+    """Return the top-level values by key, without those that only a provider knows: it has them as they are.
+
+    A key that is nearly a known one is refused.
+    """
     node = place.node
     assert isinstance(node, Mapping)
     entries = {key: value for key, value in node.entries.items() if not key.startswith(SCRATCH)}
     known = (*_KEYS, *dict.fromkeys((*PROVIDERS, *providers)))
-    return replace(place, node=replace(node, entries=entries)).members(known, ("jobs",))
+    return replace(place, node=replace(node, entries=entries)).split(known, ("jobs",))[0]
 
 
 def _definitions(sections: Sections[str, Place], names: Names, providers: tuple[str, ...]) -> CigenSchema:
@@ -92,8 +109,8 @@ def _definitions(sections: Sections[str, Place], names: Names, providers: tuple[
         raise sections["version"].wrong("a version that is not known", f'Write "{VERSION}"')
     schema = CigenSchema(version=VERSION)
     if "project" in sections:
-        project = sections["project"].members(("name", "default_runner"))
-        texts = {key: value.filled() for key, value in project.items()}
+        project = sections["project"].members(("name", "default_runner", "type"))
+        texts = {key: value.filled() for key, value in project.items() if key != "type"}
         schema.project.CopyFrom(ProjectConfig(**texts))
     if "variables" in sections:
         schema.variables.update({name: each.text() for name, each in sections["variables"].named().items()})
@@ -109,6 +126,8 @@ def _definitions(sections: Sections[str, Place], names: Names, providers: tuple[
         schema.workflows.append(definitions.workflow(name, each))
     for each in sections["outputs"].items() if "outputs" in sections else ():
         schema.outputs.append(definitions.output(each, providers))
+    if "packages" in sections:
+        sections["packages"].texts()
     schema.provider_config.update(_provider_config(sections))
     _refuse_circles(sections, schema)
     return schema
@@ -131,9 +150,11 @@ def _named(sections: Sections[str, Place], key: str) -> dict[str, Place]:
 
 def _provider_config(sections: Sections[str, Place]) -> dict[str, str]:
     """Return the YAML of each provider's own key, and of the services, for which the schema has no message."""
-    own = {key: place for key, place in sections.items() if key not in _KEYS}
-    for place in own.values():
-        place.entries()
+    own = _named(sections, "provider_config")
+    for key, place in sections.items():
+        if key not in _KEYS:
+            place.entries()
+            own[key] = place
     found = yaml_of(own)
     if "services" in sections:
         place = sections["services"]

@@ -54,6 +54,17 @@ def test_how_it_ended_is_a_warning_of_its_run_which_writes_all_the_same(ending: 
     assert both.files() == dict([FILE])
 
 
+@pytest.mark.requirement("hook:exit:gone", "hook:failure:exit-before-answer")
+def test_one_that_ends_once_it_has_answered_does_not_fail_the_others(both: Lab) -> None:
+    """It ends its output while another is still asked: nothing more was to come from it."""
+    ended = both.pipe("ended")
+    first = [*ANSWERED, "close:1", f"signal:{ended}", "drain", "exit:0"]
+    other = ["read", write(info("other")), "read", f"await:{ended}", write(generated(("b.yml", "b\n")))]
+    result = both.generate(both.play(*first, **PATIENT), both.play(*other, "drain", "exit:0", **PATIENT))
+    assert result.written
+    assert both.files() == {**dict([FILE]), "b.yml": "b\n"}
+
+
 @pytest.mark.requirement("hook:exit:gone", "hook:frame:unasked")
 @pytest.mark.parametrize("size", [1, 4, 70_000])
 def test_what_it_writes_while_it_is_let_go_fails_the_run(size: int, both: Lab) -> None:

@@ -23,6 +23,7 @@ def seen(lab: Lab, environment: Environment, **options: object) -> tuple[dict[st
     environ = dict(pairs)
     environ.pop(b"LC_CTYPE", None)  # the interpreter's own doing
     assert environ.pop(MARKER.encode())
+    assert (environ.pop(b"NO_COLOR"), environ.pop(b"TERM")) == (b"1", b"dumb")
     return dict(hello.env), environ
 
 
@@ -43,9 +44,10 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         (Environment(inherit=("LISTED", "MISSING", "EMPTY"), set={}), {"LISTED": "listed", "EMPTY": ""}),
         (Environment(inherit=("LISTED",), set={"LISTED": "set"}), {"LISTED": "set"}),
         (Environment(inherit=(), set={"GIVEN": "a=b é\n"}), {"GIVEN": "a=b é\n"}),
-        (Environment(inherit=("*", "AWS_*", ""), set={}), {}),
+        (Environment(inherit=("*", "", "LIST?D"), set={}), {}),
+        (Environment(inherit=("LIST*",), set={}), {"LISTED": "listed"}),
     ],
-    ids=["nothing", "listed", "missing", "set over listed", "set", "no patterns"],
+    ids=["nothing", "listed", "missing", "set over listed", "set", "no patterns", "all that begin so"],
 )
 def test_it_gets_and_is_told_what_is_listed_or_set(
     environment: Environment, expected: dict[str, str], both: Lab

@@ -10,7 +10,7 @@ pub const LIMIT: usize = 10 * 1024 * 1024;
 const HEADER: usize = 4;
 
 /// None where the input ends between two frames.
-pub fn receive<M: Message + Default>(input: &mut impl Read) -> Result<Option<M>, Failure> {
+pub fn receive(input: &mut impl Read) -> Result<Option<Vec<u8>>, Failure> {
     let Some(header) = receive_header(input)? else {
         return Ok(None);
     };
@@ -23,8 +23,11 @@ pub fn receive<M: Message + Default>(input: &mut impl Read) -> Result<Option<M>,
     input
         .read_exact(&mut body)
         .map_err(|why| format!("the input ended inside a message of {size} bytes: {why}"))?;
-    let message = M::decode(&*body).map_err(|why| format!("a message cannot be read: {why}"))?;
-    Ok(Some(message))
+    Ok(Some(body))
+}
+
+pub fn decode<M: Message + Default>(body: &[u8]) -> Result<M, Failure> {
+    M::decode(body).map_err(|why| format!("a message cannot be read: {why}").into())
 }
 
 fn receive_header(input: &mut impl Read) -> Result<Option<[u8; HEADER]>, Failure> {

@@ -6,7 +6,7 @@ use crate::rules::is_name;
 use crate::script::Script;
 use crate::text::has_expression;
 use crate::yaml::{self, Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys beside those of the schema that go over as they are.
 const TAKEN_OVER: [&str; 24] = [
@@ -143,7 +143,8 @@ fn secret(value: &str) -> Option<&str> {
 }
 
 fn set_image(out: &mut Map, job: &JobDefinition, findings: &mut Findings) {
-    let image = job.image.as_str();
+    // The host says this where a job names none.
+    let image = if job.image == "ubuntu-latest" { "" } else { job.image.as_str() };
     if MACHINES.iter().any(|name| image.starts_with(name)) || has_expression(image) {
         findings.warn(
             "GITLAB_IMAGE",
@@ -240,9 +241,10 @@ fn take_over(out: &mut Map, job: &JobDefinition, findings: &mut Findings) {
 
 fn report_the_rest(job: &JobDefinition, findings: &mut Findings) {
     let image = job.image.split(':').next().unwrap_or_default().rsplit('/').next();
-    let names = job.packages.iter().chain(job.package_specs.iter().map(|spec| &spec.name));
+    let names: BTreeSet<_> =
+        job.packages.iter().chain(job.package_specs.iter().map(|spec| &spec.name)).collect();
     // An image of the same name is taken to have it.
-    for name in names.filter(|name| Some(name.as_str()) != image) {
+    for name in names.into_iter().filter(|name| Some(name.as_str()) != image) {
         findings.warn(
             "GITLAB_PACKAGES",
             format!("the job {:?} has the package {name:?}, which is not installed", job.id),

@@ -149,7 +149,7 @@ fn add_jobs(
 /// Without needs a job starts at once, except in a stage that its author chose.
 fn waits_for_stages(job: &JobDefinition, by_stage: bool, findings: &mut Findings) -> bool {
     if job.needs.len() <= MAX_NEEDS {
-        return job.needs.is_empty() && !job.stage.is_empty();
+        return job.needs.is_empty() && !stages::chosen(job).is_empty();
     }
     let instead =
         if by_stage { "it waits for all earlier stages" } else { "an administrator can allow more" };

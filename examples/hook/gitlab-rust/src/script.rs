@@ -238,16 +238,26 @@ fn parameters(command: &CommandDefinition, custom: &CustomStep) -> Result<Parame
             given.insert(name.clone(), text(&value)?);
         }
     }
-    match yaml::parse(&custom.yaml)? {
+    match called(yaml::parse(&custom.yaml)?, &custom.kind) {
         Value::Map(map) => {
             for (name, value) in map.iter() {
                 given.insert(name.into(), text(value)?);
             }
         }
-        nothing if nothing.is_null() => (),
+        nothing if nothing.is_null() || nothing.scalar() == Some(custom.kind.as_str()) => (),
         _ => return Err("its parameters are no mapping".into()),
     }
     Ok(given)
+}
+
+/// What is below the kind of a step: a host sends all of the step, and some only that.
+fn called(step: Value, kind: &str) -> Value {
+    match step {
+        Value::Map(map) if map.iter().count() == 1 && map.get(kind).is_some() => {
+            map.get(kind).cloned().expect("it is there")
+        }
+        other => other,
+    }
 }
 
 fn text(value: &Value) -> Result<String, String> {

@@ -9,8 +9,14 @@ pub struct Services(HashMap<String, Value>);
 
 impl Services {
     pub fn of(schema: &CigenSchema, findings: &mut Findings) -> Self {
-        let text = schema.provider_config.get("services").map_or("{}", String::as_str);
-        match yaml::parse(text) {
+        let found = match schema.provider_config.get("services") {
+            Some(text) => yaml::parse(text),
+            None if schema.jobs.iter().any(|job| !job.services.is_empty()) => {
+                in_file(&schema.raw_config_yaml)
+            }
+            None => Ok(Map::default().into()),
+        };
+        match found {
             Ok(Value::Map(known)) => Services(known.into_iter().collect()),
             other => {
                 findings.error(
@@ -48,7 +54,7 @@ impl Services {
             match key {
                 // Reachable at its own ports under its alias.
                 "image" | "ports" => (),
-                "env" | "environment" | "variables" => service.set("variables", value.clone()),
+                "env" | "environment" | "variables" => service.set("variables", variables(value)),
                 "alias" | "command" | "entrypoint" | "pull_policy" => service.set(key, value.clone()),
                 _ => findings.warn(
                     "GITLAB_SERVICE",
@@ -58,5 +64,26 @@ impl Services {
             }
         }
         service
+    }
+}
+
+/// A mapping; some files have a list of `NAME=value`.
+fn variables(value: &Value) -> Value {
+    let Value::List(items) = value else { return value.clone() };
+    let mut found = Map::default();
+    for (name, value) in
+        items.iter().filter_map(Value::scalar).map(|each| each.split_once('=').unwrap_or((each, "")))
+    {
+        found.set(name, value);
+    }
+    found.into()
+}
+
+/// The services that the pipeline file itself defines: not every host passes them on besides.
+fn in_file(text: &str) -> Result<Value, String> {
+    let nothing = || Map::default().into();
+    match yaml::parse(text)? {
+        Value::Map(top) => Ok(top.get("services").cloned().unwrap_or_else(nothing)),
+        _ => Ok(nothing()),
     }
 }

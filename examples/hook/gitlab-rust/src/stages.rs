@@ -22,6 +22,11 @@ impl Stages {
     }
 }
 
+/// The stage that the author of a job chose. Some hosts say `default` where nobody did.
+pub fn chosen(job: &JobDefinition) -> &str {
+    if job.stage == "default" { "" } else { &job.stage }
+}
+
 /// What comes out is only of use if no error was found.
 pub fn arrange(jobs: &[JobDefinition], findings: &mut Findings) -> Stages {
     let Some(needs) = resolve(jobs, findings) else {
@@ -45,7 +50,7 @@ pub fn arrange(jobs: &[JobDefinition], findings: &mut Findings) -> Stages {
     let mut of_jobs = Vec::new();
     let mut firsts: Vec<(usize, usize)> = Vec::new();
     for (job, &depth) in jobs.iter().zip(&depths) {
-        let name = if job.stage.is_empty() { format!("stage-{}", depth + 1) } else { job.stage.clone() };
+        let name = if chosen(job).is_empty() { format!("stage-{}", depth + 1) } else { job.stage.clone() };
         let place = *places.entry(name.clone()).or_insert_with(|| {
             names.push(name);
             firsts.push((depth, firsts.len()));

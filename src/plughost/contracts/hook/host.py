@@ -55,7 +55,7 @@ def terms(binding: Binding, ours: Mapping[str, str], version: str) -> Terms:
     """Return what *binding* demands of a conversation. Of *ours*, the host's variables, those it lists are told."""
     check_contract(binding)
     limits = binding.limits
-    listed_ones = {name: ours[name] for name in binding.environment.inherit if name in ours}
+    listed_ones = binding.environment.inherited(ours)
     told = {**listed_ones, **binding.environment.set}
     return Terms(
         name=binding.name,
@@ -68,6 +68,7 @@ def terms(binding: Binding, ours: Mapping[str, str], version: str) -> Terms:
         handshake_s=limits.handshake_s,
         timeout_s=limits.timeout_s,
         frame_bytes=limits.frame_bytes,
+        bare=binding.source == COMMAND_LINE,
     )
 
 
@@ -158,6 +159,16 @@ def warnings(evidence: Evidence) -> tuple[str, ...]:
         fate = "it was ended" if survivor.ended else "it was left running"
         found.append(f"process {survivor.pid} ({survivor.command}) outlived the plugin; {fate}")
     return tuple(found)
+
+
+def remarks(session: HookSession) -> tuple[str, ...]:
+    """Return what is worth saying about a conversation that went well."""
+    if not session.generate_only:
+        return ()
+    advice = 'say `[hook] phases = ["generate"]` in its binding, or `--phases generate`'
+    return (
+        f"it took Plan for Generate, so it knows Generate alone; {advice}, and it is asked for that only",
+    )
 
 
 def wants_native_matrix(info: wire.PluginInfo) -> bool:

@@ -35,6 +35,10 @@ WORD_LIMIT = 200  # characters of a name, version or capability: they stand in s
 WORDS_LIMIT = 1_000  # of one list of capabilities
 _CHECK = "`plughost check` tells which clause of the contract it breaks."
 _SLIPPED = f"Answer each request with the result of its phase, in the order of the round. {_CHECK}"
+_GENERATE_ONLY = (
+    'A provider that knows Generate alone is asked for that by `[hook] phases = ["generate"]` in its binding, or by '
+    f"`--phases generate`. {_CHECK}"
+)
 _UNFRAMED = f"Write the length of each message before it, as four bytes, big-endian. {_CHECK}"
 _EXPECTING = (State.HANDSHAKING, State.ASKED)
 _ALIVE = (State.HANDSHAKING, State.READY, State.ASKED)
@@ -52,6 +56,7 @@ class Terms:
     handshake_s: float = 5.0
     timeout_s: float = 30.0  # for each hook, from the request's first byte to the result's last
     frame_bytes: int = FRAME_BYTES
+    bare: bool = False  # bound by a command line: no file says what is allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class HookSession(Conversation[State, Said]):
         "_until",
         "delivered",
         "fault",
+        "generate_only",
         "info",
         "place",
         "result",
@@ -106,6 +112,7 @@ class HookSession(Conversation[State, Said]):
         self.result: Message | None = None  # of the last request
         self.fault: Fault | None = None
         self.delivered = False  # the last request
+        self.generate_only = False  # it took a PlanRequest for a GenerateRequest: it knows no other
         self._terms = terms
         greeting = wire.Hello(core_protocol=PROTOCOL, core_version=terms.version, env=terms.env)
         self._hello = encode(greeting, "greeting")
@@ -279,12 +286,17 @@ class HookSession(Conversation[State, Said]):
                 hint=_stray_text(self._head) or _UNFRAMED,
             )
         except RemoteProtocolError as error:
-            self._fail(FailureCode.MALFORMED_RESPONSE, str(error), hint=_SLIPPED)
+            slipped = _GENERATE_ONLY if self._asked is Phase.PLAN and self._round_is_assumed else _SLIPPED
+            self._fail(FailureCode.MALFORMED_RESPONSE, str(error), hint=slipped)
 
     def _read_info(self, info: wire.PluginInfo) -> None:
         flaw = self._flaw_of(info)
         if flaw is not None:
             self._fail(flaw[0], flaw[1])
+            return
+        refusal = self._refusal_of(list(info.capabilities))
+        if refusal is not None:
+            self._fail(refusal.code, refusal.message, hint=refusal.bare_hint if self._terms.bare else None)
             return
         try:
             self.place = rounds.begin(self._terms.phases, info)
@@ -298,7 +310,7 @@ class HookSession(Conversation[State, Said]):
         self._events.append(HandshakeDone(info.name, info.version))
 
     def _flaw_of(self, info: wire.PluginInfo) -> tuple[FailureCode, str] | None:
-        """Return the first thing wrong with an introduction, in the order of SPEC.md, or None."""
+        """Return the first thing wrong with an introduction but its capabilities, in the order of SPEC.md, or None."""
         if info.protocol != PROTOCOL:
             return (
                 FailureCode.PROTOCOL_VERSION_MISMATCH,
@@ -313,9 +325,10 @@ class HookSession(Conversation[State, Said]):
                 FailureCode.HANDSHAKE_FAILED,
                 f"it calls itself {quote(info.name)}, the binding calls it {self._terms.name!r}",
             )
-        declared = list(info.capabilities)
-        refusal = allow_list.judge(declared if self._terms.allow is None else self._terms.allow, declared)
-        return None if refusal is None else (refusal.code, refusal.message)
+        return None
+
+    def _refusal_of(self, declared: list[str]) -> allow_list.Refusal | None:
+        return allow_list.judge(declared if self._terms.allow is None else self._terms.allow, declared)
 
     def _read_result(self, frame: bytes) -> None:
         assert self._asked is not None
@@ -323,6 +336,10 @@ class HookSession(Conversation[State, Said]):
         try:
             result = protobuf.decode(kind, frame, f"{self._asked} result")
         except RemoteProtocolError as error:
+            if self._took_it_for_generate(frame):
+                self.generate_only = True
+                self._settle(wire.PlanResult())
+                return
             others = [each.result for each in EXCHANGES.values() if each.result is not kind]
             likely = protobuf.likely_kinds(frame, others)
             guess = f"; it could be a {' or a '.join(likely)}" if likely else ""
@@ -331,10 +348,31 @@ class HookSession(Conversation[State, Said]):
             raise RemoteProtocolError(
                 f"detect result: a confidence of {result.confidence}, not between 0 and 1"
             )
+        self._settle(result)
+
+    def _settle(self, result: Message) -> None:
         self.result = result
         self._until = None
         self.marks["answered"] = self._now
         self._advance(Speaker.PLUGIN, Said.RESULT)
+
+    @property
+    def _round_is_assumed(self) -> bool:
+        """Whether neither the binding nor the plugin says which phases a round has."""
+        return not self._terms.phases and self.info is not None and rounds.declared(self.info) is None
+
+    def _took_it_for_generate(self, frame: bytes) -> bool:
+        """Tell whether *frame* answers a PlanRequest as a provider does that knows Generate alone.
+
+        Such a provider was given no schema that it could find, so this answer says nothing: its plan is empty.
+        """
+        if self._asked is not Phase.PLAN or not self._round_is_assumed:
+            return False
+        try:
+            protobuf.decode(wire.GenerateResult, frame, "generate result")
+        except RemoteProtocolError:
+            return False
+        return True
 
     # Moves
 
@@ -370,6 +408,8 @@ class HookSession(Conversation[State, Said]):
         self, code: FailureCode, message: str, limit: str | None = None, *, hint: str | None = None
     ) -> None:
         self.marks["failed"] = self._now
+        if self.generate_only:  # the one answer that it had may be the one that was lost on Plan
+            hint = _GENERATE_ONLY
         self.fault = Fault(code, self.stage, message, limit, hint, when=self._while())
         self._advance(Speaker.PLUGIN, Said.FAULT)
         # One that ended its output may be about to exit: it gets the time to, and its exit status tells why.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from signal import SIGKILL
 from typing import Any, assert_never
 
@@ -14,6 +15,7 @@ from ...contracts.hook import host as hook
 from ...contracts.hook.session import Ask
 from ...errors import HostClosed
 from ...manifest.binding import Binding
+from ..deferral import Deferral
 from ..engine import Engine
 from ..poll_driver import PollDriver
 from . import links as hook_links
@@ -36,15 +38,16 @@ class BlockingRounds:
 
     def drive(self, flow: Flow[Any]) -> Any:
         """Run *flow* to its end, and return what it returns. Whatever happens, its processes are gone then."""
-        try:
-            step = next(flow)
-            while True:
-                step = flow.send(self._do(step))
-        except StopIteration as ended:
-            return ended.value
-        finally:
-            flow.close()
-            self.end()
+        with self._deferring():
+            try:
+                step = next(flow)
+                while True:
+                    step = flow.send(self._do(step))
+            except StopIteration as ended:
+                return ended.value
+            finally:
+                flow.close()
+                self.end()
 
     def _do(self, step: Connect | AskAll | Retire | Work) -> Any:
         match step:
@@ -55,13 +58,14 @@ class BlockingRounds:
             case Retire(links):
                 return self.retire(links)
             case Work(what):
-                return what()
+                deferral = self._driver.deferral
+                return what() if deferral is None else deferral.at_checkpoints(what)
             case never:
                 assert_never(never)
 
     def connect(self, bindings: Sequence[Binding]) -> list[HookLink]:
         """Start all of *bindings* and shake hands with them. Raises PluginFailure; none is left then."""
-        with self._busy:
+        with self._deferring(), self._busy:
             self._thread = threading.get_ident()
             try:
                 for binding in bindings:
@@ -77,7 +81,7 @@ class BlockingRounds:
 
     def ask(self, asks: Sequence[tuple[HookLink, Ask]], timeout_s: float | None = None) -> list[Message]:
         """Ask each link, at the same time, and return the results. Raises PluginFailure; none is left then."""
-        with self._busy:
+        with self._deferring(), self._busy:
             self._thread = threading.get_ident()
             for link, each in asks:  # what may not be sent harms nobody
                 hook.check_turn(link.conversation, each)
@@ -94,7 +98,7 @@ class BlockingRounds:
 
     def retire(self, links: Sequence[HookLink]) -> None:
         """Let *links* go, and wait until they are gone. Raises PluginFailure for one that spoke out of turn."""
-        with self._busy:
+        with self._deferring(), self._busy:
             self._thread = threading.get_ident()
             try:
                 for link in links:
@@ -120,18 +124,32 @@ class BlockingRounds:
                 link.process.send_signal(SIGKILL)
         if self._busy.locked() and self._thread == threading.get_ident():
             return  # a signal handler that has interrupted that very work: it goes on when we return
-        if self._busy.acquire(timeout=patience_s):
-            try:
-                self._end()
-            finally:
-                self._busy.release()
+        with Deferral():
+            if self._busy.acquire(timeout=patience_s):
+                try:
+                    self._end()
+                finally:
+                    self._busy.release()
 
     def end(self) -> None:
         """Make sure that every process is gone."""
         if self.is_forked():
             return
-        with self._busy:
+        with self._deferring(), self._busy:
             self._end()
+
+    @contextmanager
+    def _deferring(self) -> Iterator[None]:
+        """Have Ctrl-C wait until nothing is half done: no process may be started of which nobody knows."""
+        if self._driver.deferral is not None:
+            yield
+            return
+        with Deferral() as deferral:
+            self._driver.deferral = deferral
+            try:
+                yield
+            finally:
+                self._driver.deferral = None
 
     def _until(self, links: Sequence[HookLink], reached: Callable[[HookLink], bool]) -> None:
         """Work on *links* until all have *reached*. One that fails ends it for all: its failure is raised."""
@@ -163,12 +181,14 @@ class BlockingRounds:
             link.end(Rung.KILL)
 
     def _end(self) -> None:
+        deferral, self._driver.deferral = self._driver.deferral, None
         self._end_links()
         while not all(link.finished for link in self._links):
             self._step()
             for link in self._links:
                 link.on_exit()  # an interrupt may have come before anybody watched for it
         self._forget(tuple(self._links))
+        self._driver.deferral = deferral
 
     def _forget(self, links: Sequence[HookLink]) -> None:
         for link in links:

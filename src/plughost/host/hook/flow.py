@@ -24,6 +24,7 @@ from ...contracts.hook import host as hook
 from ...contracts.hook.detection import Detection
 from ...contracts.hook.messages import Phase
 from ...errors import LocalProtocolError, ManifestError
+from ...files.checkpoints import checkpoint
 from ...manifest.binding import Binding
 from ...messages.quoting import is_utf8
 from . import repository
@@ -139,7 +140,7 @@ class Run:
         offered = tuple(_offered(offer) for offer in offers)
         if self._failed:
             return (yield from self._end(offered, (), None))
-        outputs = yield Work(lambda: fragments.combine(offers))
+        outputs = yield Work(lambda: fragments.combine(offers, check=checkpoint))
         yield from self._validate(outputs)
         return (yield from self._end(offered, tuple(outputs), self._options.out))
 
@@ -233,7 +234,7 @@ class Run:
             capabilities=tuple(info.capabilities),
             phases=tuple(_phases(link)),
             timings_ms=timings,
-            warnings=hook.warnings(link.evidence()),
+            warnings=(*hook.remarks(link.conversation), *hook.warnings(link.evidence())),
         )
 
     @property

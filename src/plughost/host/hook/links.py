@@ -42,6 +42,9 @@ def is_idle(link: HookLink) -> bool:
 
 
 def has_failed(link: HookLink) -> bool:
+    """Tell whether *link* owes an answer that will not come, or has cast doubt on those that it gave."""
+    if left_by_itself(link):
+        return link.conversation.result is None  # it has shaken hands, or was asked since, and is gone
     return link.conversation.fault is not None
 
 
@@ -60,7 +63,8 @@ def left_by_itself(link: HookLink) -> bool:
 
 def first_spoiled(links: Iterable[HookLink]) -> HookLink | None:
     """Return the first of *links*, all of them let go and gone, whose end casts doubt on its answers."""
-    return next((link for link in links if has_failed(link) and not left_by_itself(link)), None)
+    faulty = (link for link in links if link.conversation.fault is not None)
+    return next((link for link in faulty if not left_by_itself(link)), None)
 
 
 def failure(engine: Engine, link: HookLink) -> PluginFailure:

@@ -60,6 +60,11 @@ class _Connected:
         assert place is not None
         return place.due
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is worth saying about the conversation so far."""
+        return hook.remarks(self._link.conversation)
+
     def timings_ms(self) -> dict[str, float]:
         """Return how long its start, its handshake, its last hook and its end took, as far as they are over."""
         return hook.timings(self._link.conversation)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from plughost_sdk import hook_messages as wire
 
+from ...files.checkpoints import checkpoint
 from ...messages.quoting import is_utf8
 
 FILES_LIMIT = 20_000  # names; no provider needs more to see what a repository is
@@ -31,6 +32,7 @@ def _files(root: Path) -> list[str]:
     names: list[str] = []
     size = 0
     for directory, below, files in os.walk(root):
+        checkpoint()
         below[:] = sorted(set(below) - _SKIPPED)
         for file in sorted(files):
             name = os.path.relpath(os.path.join(directory, file), root)

@@ -1,6 +1,6 @@
 """Steps that restore and save caches to those of actions/cache. Refuses keys that it would refuse.
 
-Keys come from the step, else from the schema.
+Keys come from the step, else from the schema; a key that the host made from the schema is made anew, in GitHub's words.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from plughost_sdk.hook_caches import key_of
 from plughost_sdk.hook_messages import CigenSchema, RestoreCacheStep, SaveCacheStep
 
 from .notes import Notes
@@ -34,7 +35,9 @@ Mapping = dict[str, Any]
 
 def restore(step: RestoreCacheStep, schema: CigenSchema, notes: Notes) -> list[Mapping]:
     """Return the step that restores, or none if the schema does not say what."""
-    keys = [key for key in (step.key, *step.keys) if key]
+    keys = list(
+        dict.fromkeys(key for key in (step.key, *step.keys) if key != key_of(step.name, schema) and key)
+    )
     key = _key(step.name, keys[0] if keys else "", schema)
     paths = _paths(step.name, [], dict(step.extra), schema)
     if not key or not paths:
@@ -48,7 +51,7 @@ def restore(step: RestoreCacheStep, schema: CigenSchema, notes: Notes) -> list[M
 
 def save(step: SaveCacheStep, schema: CigenSchema, notes: Notes) -> list[Mapping]:
     """Return the step that saves, or none if the schema does not say what."""
-    key = _key(step.name, step.key, schema)
+    key = _key(step.name, "" if step.key == key_of(step.name, schema) else step.key, schema)
     paths = _paths(step.name, list(step.paths), dict(step.extra), schema)
     if not key or not paths:
         return _unknown("save_cache", step.name, notes)

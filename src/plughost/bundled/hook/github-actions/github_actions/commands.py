@@ -13,7 +13,8 @@ from typing import Any
 from google.protobuf.message import Message
 from plughost_sdk.hook_messages import CigenSchema, CommandDefinition, JobDefinition, Step
 
-from .yaml_reader import is_null, read, read_mapping
+from .raw import call
+from .yaml_reader import is_null, read
 from .yaml_writer import write
 
 DEPTH_LIMIT = 8  # commands that call commands; deeper is a loop or a riddle
@@ -83,8 +84,8 @@ def _expand(
             if kind in calls or len(calls) == DEPTH_LIMIT:
                 raise ValueError(f"commands that call each other: {' -> '.join([*calls, kind])}")
             command = schema.commands[kind]
-            call = _fill(read_mapping(step.custom.yaml, f"call of {kind}"), values, room)
-            given = _arguments(kind, command, call)
+            said = _fill(call(kind, step.custom.yaml, f"call of {kind}"), values, room)
+            given = _arguments(kind, command, said)
             yield from _expand(command.steps, schema, given, (*calls, kind), room)
         else:
             yield _filled(step, values, room)

@@ -11,7 +11,7 @@ from typing import Any
 
 from plughost_sdk.hook_messages import CigenSchema, JobDefinition
 
-from . import caches, matrix, runners, services, steps, unchanged
+from . import caches, matrix, raw, runners, services, steps, unchanged
 from .expressions import all_of, skip_if
 from .notes import Notes
 from .paths import resolve
@@ -77,7 +77,7 @@ def build(job: JobDefinition, setting: Setting) -> Mapping:
     job = matrix.with_dollars(job) if matrix.is_used(job) else job
     extra = _extra(job, setting.notes)
     built: Mapping = {"name": job.id} if setting.ids[job.id] != job.id else {}
-    if job.stage:
+    if job.stage not in ("", raw.NO_STAGE):
         hint = "Say with `needs` what a job waits for"
         setting.notes.info("GITHUB_STAGE", f"the stage {job.stage!r} is left out: GitHub has none", hint)
     if needs := _needs(job, setting):

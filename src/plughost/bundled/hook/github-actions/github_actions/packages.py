@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
 from plughost_sdk.hook_messages import CigenSchema, JobDefinition, PackageSpec
 
-from . import matrix
+from . import matrix, raw
 from .notes import Notes
 from .paths import hash_files
 from .yaml_reader import read_scalar
@@ -68,15 +68,15 @@ IMAGES = {
 }  # the official images; the others have the language's name
 OTHER_NAMES = {"nodejs": "node", "golang": "go", "cargo": RUST}
 
-_VERSION = re.compile(r"\s*(?:@|==?|:)\s*[~^]?")
 
-
-def set_up(job: JobDefinition, schema: CigenSchema, notes: Notes) -> list[Mapping]:
-    """Return the steps that set up what *job* asks for, each language once."""
+def set_up(
+    job: JobDefinition, schema: CigenSchema, notes: Notes, shared: Iterable[PackageSpec] = ()
+) -> list[Mapping]:
+    """Return the steps that set up what *job* asks for, and what all jobs *shared* have, each language once."""
     steps: list[Mapping] = []
     system: list[str] = []
     seen: set[str] = set()
-    for spec in [*job.package_specs, *map(_spec, job.packages)]:
+    for spec in [*raw.packages(list(job.package_specs), list(job.packages)), *shared]:
         language = language_of(spec)
         if spec.manager == "apt":
             system.append(f"{spec.name}={spec.version}" if spec.version else spec.name)
@@ -109,11 +109,6 @@ def language_of(spec: PackageSpec) -> str:
 def _is_in_image(language: str, image: str) -> bool:
     """Say whether *image* is the one that is made for *language*."""
     return image.rpartition("/")[2].partition(":")[0] == IMAGES.get(language, language)
-
-
-def _spec(text: str) -> PackageSpec:
-    name, *version = _VERSION.split(text, maxsplit=1)
-    return PackageSpec(name=name, version=version[0] if version else "")
 
 
 def _set_up(language: str, spec: PackageSpec, job: JobDefinition, schema: CigenSchema) -> list[Mapping]:

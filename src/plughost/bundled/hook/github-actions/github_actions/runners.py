@@ -8,6 +8,7 @@ from typing import Any
 from plughost_sdk.hook_messages import CigenSchema, JobDefinition
 
 from .notes import Notes
+from .raw import NO_IMAGE
 from .yaml_reader import read
 
 DEFAULT = "ubuntu-latest"
@@ -18,9 +19,10 @@ _MACHINE = re.compile(r"\$\{\{.*|(?:ubuntu|macos|windows)[^:/]*", re.DOTALL)
 
 def machine(job: JobDefinition, schema: CigenSchema, notes: Notes) -> dict[str, Any]:
     """Return `runs-on`, and `container` if the job has an image of its own."""
-    found = _runner(job.runner, schema, notes)
-    image = job.image
-    if image and _MACHINE.fullmatch(image) and not found:
+    image = "" if job.image == NO_IMAGE else job.image
+    is_machine = bool(_MACHINE.fullmatch(image))
+    found = _runner(job.runner or ("" if is_machine else schema.project.default_runner), schema, notes)
+    if is_machine and not found:
         return {"runs-on": image}
     built = {"runs-on": DEFAULT} | found
     if image and image != built["runs-on"]:

@@ -5,22 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from plughost_sdk.hook_messages import CigenSchema, JobDefinition
+from plughost_sdk.hook_messages import JobDefinition
 
 from .notes import Notes
+from .raw import variables
 from .well_known import image_of, known_service
-from .yaml_reader import read_mapping
 
 Mapping = dict[str, Any]
 
 # A slow runner's database is up in 30 s.
 HEALTH = "--health-interval 10s --health-timeout 5s --health-retries 10"
 KEYS = ("image", "credentials", "env", "ports", "volumes", "options")
-
-
-def definitions(schema: CigenSchema) -> Mapping:
-    """Return the definitions by name. The schema has no message for them: they are YAML. Raises ValueError."""
-    return read_mapping(schema.provider_config.get("services", ""), "services")
 
 
 def services(job: JobDefinition, defined: Mapping, notes: Notes) -> Mapping:
@@ -43,8 +38,8 @@ def _service(name: str, defined: Any, notes: Notes) -> Mapping:
         hint = f"GitHub knows {', '.join(KEYS)}"
         notes.warning("GITHUB_SERVICE", f"service {name}: {key!r} is left out", hint)
     built = {"image": image_of(name)} | {key: given[key] for key in KEYS if key in given}
-    if isinstance(built.get("env"), dict):
-        built["env"] = {key: str(value) for key, value in built["env"].items()}
+    if "env" in built:
+        built["env"] = variables(built["env"])
     for key in ("ports", "volumes"):
         if isinstance(built.get(key), str):
             built[key] = [built[key]]

@@ -10,8 +10,9 @@ from plughost_sdk.hook_messages import CigenSchema, JobDefinition, PackageSpec, 
 
 from . import caches, commands, packages
 from .notes import Notes
+from .raw import call, shared_packages
 from .unchanged import is_checkout
-from .yaml_reader import is_null, read_mapping, read_scalar
+from .yaml_reader import is_null, read_scalar
 
 Mapping = dict[str, Any]
 
@@ -30,7 +31,7 @@ def build(job: JobDefinition, schema: CigenSchema, notes: Notes) -> list[Mapping
     before = built[:at] or [_checkout(_scalars(job.checkout))]
     return [
         *before,
-        *packages.set_up(job, schema, notes),
+        *packages.set_up(job, schema, notes, shared_packages(schema)),
         *built[at:],
     ]  # set-up looks for lock files: not before
 
@@ -75,9 +76,9 @@ def _uses(step: UsesStep, job: JobDefinition, schema: CigenSchema, notes: Notes)
 
 def _custom(kind: str, text: str, job: JobDefinition, notes: Notes) -> list[Mapping]:
     if kind == "checkout":
-        return [_checkout(read_mapping(text, "checkout"))]
+        return [_checkout(call(kind, text, "checkout"))]
     if kind == "github":
-        raw = read_mapping(text, f"job {job.id}: a step of kind github")
+        raw = call(kind, text, f"job {job.id}: a step of kind github")
         if ("run" in raw) == ("uses" in raw):
             raise ValueError(f"job {job.id}: a step of kind github has either run or uses")
         return [raw]

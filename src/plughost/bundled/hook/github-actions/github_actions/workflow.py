@@ -13,7 +13,7 @@ from plughost_sdk.hook_messages import (
     WorkflowDefinition,
 )
 
-from . import job, services, unchanged
+from . import job, raw, unchanged
 from .expressions import all_of, run_when
 from .notes import Notes
 from .yaml_reader import is_null, read, read_mapping
@@ -52,7 +52,7 @@ def render(name: str, jobs: list[JobDefinition], schema: CigenSchema, notes: Not
     condition = all_of(*(run_when(each, notes) for each in definition.run_when))
     ids = job.identify(each.id for each in jobs)
     shared = {key: head[key] for key in unchanged.SHARED if key in head}
-    setting = job.Setting(schema, shared, ids, services.definitions(schema), condition, notes)
+    setting = job.Setting(schema, shared, ids, raw.services(schema), condition, notes)
     parts = [HEADER.format(name=name) + write(head)]
     size = len(parts[0])
     for each in jobs:

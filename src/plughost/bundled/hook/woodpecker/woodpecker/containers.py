@@ -12,6 +12,7 @@ from .conditions import both, skip_if, step_if
 from .files import File
 from .images import Place
 from .notes import Notes
+from .raw import NO_STAGE
 from .steps import OTHER_PROVIDERS
 from .yaml_reader import read
 from .yaml_writer import Plain
@@ -111,7 +112,7 @@ def _always(job: JobDefinition, schema: CigenSchema, notes: Notes) -> list[Mappi
 
 
 def _say_what_is_lost(job: JobDefinition, jobs: dict[str, JobDefinition], notes: Notes) -> None:
-    if job.stage:
+    if job.stage not in ("", NO_STAGE):
         hint = "Say with `needs` what a job waits for"
         notes.info("WOODPECKER_STAGE", f"the stage {job.stage!r} is left out: Woodpecker has none", hint)
     for need in job.needs:

@@ -9,7 +9,7 @@ from typing import Any
 
 from plughost_sdk.hook_messages import CigenSchema, JobDefinition, PackageSpec
 
-from . import matrix
+from . import matrix, raw
 from .notes import Notes
 from .yaml_reader import read
 
@@ -39,7 +39,6 @@ OTHER_NAMES = {
     "gradle": "java",
 }
 
-_VERSION = re.compile(r"\s*(?:@|==?|:)\s*[~^]?")
 _UBUNTU = re.compile(r"ubuntu-([\w.]+)")
 _MACHINE = re.compile(r"(?:ubuntu|macos|windows)[^:/]*")
 _FROM_MATRIX = re.compile(r"\$?\{\{\s*matrix\.([\w-]+)\s*\}\}")
@@ -57,12 +56,12 @@ class Place:
 def place(job: JobDefinition, schema: CigenSchema, default: str, notes: Notes) -> Place:
     """Return where *job* runs. Raises ValueError."""
     runner = _runner(job, schema, notes)
-    given = job.image or str(runner.get("image", ""))
+    given = ("" if job.image == raw.NO_IMAGE else job.image) or str(runner.get("image", ""))
     machine = _is_machine(given, job)
     if machine and not _UBUNTU.fullmatch(given):
         hint = "Give the job an image, or a runner with labels for an agent of that kind"
         notes.warning("WOODPECKER_IMAGE", f"job {job.id}: {given!r} is a machine, not an image", hint)
-    image, system = _from_packages(job, "" if machine else given, notes)
+    image, system = _from_packages(job, "" if machine else given, raw.shared_packages(schema), notes)
     if not image and (like := _UBUNTU.fullmatch(given)):
         image = f"ubuntu:{like[1]}"
     names = " ".join(map(shlex.quote, dict.fromkeys(system)))
@@ -71,18 +70,17 @@ def place(job: JobDefinition, schema: CigenSchema, default: str, notes: Notes) -
 
 
 def _runner(job: JobDefinition, schema: CigenSchema, notes: Notes) -> dict[str, Any]:
-    if not job.runner or _is_machine(job.runner, job):
+    name = job.runner or schema.project.default_runner
+    if not name or _is_machine(name, job):
         return {}
-    config = schema.runners[job.runner].provider_config if job.runner in schema.runners else {}
+    config = schema.runners[name].provider_config if name in schema.runners else {}
     value = read(config["woodpecker"]) if "woodpecker" in config else None
     if not isinstance(value, dict) or not isinstance(value.get("labels", {}), dict):
         hint = "Write `woodpecker: {labels: {…}, image: …}` under the runner"
-        notes.warning("WOODPECKER_RUNNER", f"the runner {job.runner!r} says nothing here", hint)
+        notes.warning("WOODPECKER_RUNNER", f"the runner {name!r} says nothing here", hint)
         return {}
     for key in sorted(value.keys() - {"image", "labels"}):
-        notes.warning(
-            "WOODPECKER_RUNNER", f"runner {job.runner}: {key!r} is left out", "Write image or labels"
-        )
+        notes.warning("WOODPECKER_RUNNER", f"runner {name}: {key!r} is left out", "Write image or labels")
     return value
 
 
@@ -93,10 +91,12 @@ def _is_machine(text: str, job: JobDefinition) -> bool:
     return bool(_MACHINE.fullmatch(text))
 
 
-def _from_packages(job: JobDefinition, image: str, notes: Notes) -> tuple[str, list[str]]:
+def _from_packages(
+    job: JobDefinition, image: str, shared: list[PackageSpec], notes: Notes
+) -> tuple[str, list[str]]:
     """Return the image of the job's language if it has no image yet, and the packages of the system."""
     system = []
-    for spec in [*job.package_specs, *map(_spec, job.packages)]:
+    for spec in [*raw.packages(list(job.package_specs), list(job.packages)), *shared]:
         language = _language(spec)
         if spec.manager == "apt":
             system.append(f"{spec.name}={spec.version}" if spec.version else spec.name)
@@ -116,11 +116,6 @@ def _from_packages(job: JobDefinition, image: str, notes: Notes) -> tuple[str, l
 def _language(spec: PackageSpec) -> str:
     names = (OTHER_NAMES.get(name.lower(), name.lower()) for name in (spec.name, spec.manager))
     return next((name for name in names if name in LANGUAGES), "")
-
-
-def _spec(text: str) -> PackageSpec:
-    name, *version = _VERSION.split(text, maxsplit=1)
-    return PackageSpec(name=name, version=version[0] if version else "")
 
 
 def _matrix_version(language: str, job: JobDefinition) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from plughost_sdk.hook_messages import JobDefinition
 
 from .notes import Notes
+from .raw import variables
 from .well_known import image_of, known_service
 
 Mapping = dict[str, Any]
@@ -48,8 +49,8 @@ def _service(name: str, defined: Any, notes: Notes) -> Mapping:
         hint = f"Woodpecker knows {', '.join(KEYS)}; wait for the service in a command"
         notes.warning("WOODPECKER_SERVICE", f"service {name}: {key!r} is left out", hint)
     built = {"name": _name(name), "image": image_of(name)} | {key: given[key] for key in KEYS if key in given}
-    if isinstance(built.get("environment"), dict):
-        built["environment"] = {key: str(value) for key, value in built["environment"].items()}
+    if "environment" in built:
+        built["environment"] = variables(built["environment"])
     if "ports" in built:  # which of the machine's ports it is has no meaning here
         ports = built["ports"] if isinstance(built["ports"], list) else [built["ports"]]
         built["ports"] = [str(each).rpartition(":")[2] for each in ports]

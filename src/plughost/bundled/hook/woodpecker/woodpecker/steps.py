@@ -16,7 +16,8 @@ from . import commands
 from .conditions import step_if
 from .images import Place
 from .notes import Notes
-from .yaml_reader import is_null, read_mapping, read_scalar
+from .raw import call
+from .yaml_reader import is_null, read_scalar
 
 Mapping = dict[str, Any]
 
@@ -103,7 +104,7 @@ def _uses(step: UsesStep, job: JobDefinition, notes: Notes) -> Mapping:
 
 def _custom(kind: str, text: str, job: JobDefinition, notes: Notes) -> Mapping:
     if kind == "woodpecker":
-        raw = read_mapping(text, f"job {job.id}: a step of kind woodpecker")
+        raw = call(kind, text, f"job {job.id}: a step of kind woodpecker")
         if "image" not in raw:
             raise ValueError(f"job {job.id}: a step of kind woodpecker has an image")
         return raw

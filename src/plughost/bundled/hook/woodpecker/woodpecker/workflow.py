@@ -6,7 +6,7 @@ from typing import Any
 
 from plughost_sdk.hook_messages import CigenSchema, JobDefinition, WorkflowDefinition
 
-from . import conditions, matrix
+from . import conditions, matrix, raw
 from .containers import containers
 from .files import File
 from .images import DEFAULT as DEFAULT_IMAGE
@@ -61,7 +61,7 @@ def render(file: File, schema: CigenSchema, notes: Notes) -> str:
         head["depends_on"] = list(file.depends_on)
     if table := _matrix(file.jobs[0]):
         head["matrix"] = table
-    if found := services(list(file.jobs), _config(schema, "services"), notes):
+    if found := services(list(file.jobs), raw.services(schema), notes):
         head["services"] = found
     head["steps"] = containers(file, schema, places, env, notes)
     ordered = {key: head[key] for key in KEYS if key in head}

@@ -1,0 +1,1 @@
+../../github-actions/github_actions/raw.py
