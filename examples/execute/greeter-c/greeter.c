@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #define PROTOCOL "rterm.plugin.v1"
 #define MAX_LINE 1048576
+#define READ_WAIT_MS 250 /* half of what a host gives us to exit */
 
 static _Noreturn void die(const char *why)
 {
@@ -105,6 +107,14 @@ static void send_line(void)
     out.size = 0;
 }
 
+/* A host closes our input once it has read the answer. Some stop reading as
+ * soon as we are gone, and would lose an answer that is still in the pipe. */
+static void wait_until_read(void)
+{
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    poll(&input, 1, READ_WAIT_MS);
+}
+
 static void begin_response(json request_id, const char *status)
 {
     out.size = 0;
@@ -192,5 +202,6 @@ int main(void)
     if (out.full)
         die("the request_id leaves no room for a response");
     send_line();
+    wait_until_read();
     return 0;
 }

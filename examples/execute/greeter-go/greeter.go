@@ -12,12 +12,14 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 	"unicode/utf8"
 )
 
 const (
 	maxLine  = 1048576
 	protocol = "rterm.plugin.v1"
+	readWait = 250 * time.Millisecond // half of what a host gives us to exit
 )
 
 var errTooLong = fmt.Errorf("a line is longer than %d bytes", maxLine)
@@ -188,7 +190,22 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 		reply.Error = &toolError{"output_too_large", "the response is longer than a line may be"}
 		err = send(stdout, reply)
 	}
+	waitUntilRead(in)
 	return err
+}
+
+// A host closes our input once it has read the answer. Some stop reading as
+// soon as we are gone, and would lose an answer that is still in the pipe.
+func waitUntilRead(in io.ByteReader) {
+	closed := make(chan struct{})
+	go func() {
+		in.ReadByte()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(readWait):
+	}
 }
 
 func main() {

@@ -2,6 +2,7 @@
 
 const MAX_LINE = 1048576;
 const PROTOCOL = 'rterm.plugin.v1';
+const READ_WAIT_MS = 250; // half of what a host gives us to exit
 
 class ToolError extends Error {
   constructor(code, message) {
@@ -123,6 +124,14 @@ async function main() {
     throw new Error('request_id and tool_name must be strings');
   }
   await send(respond(request));
+  await untilRead(lines);
+}
+
+// A host closes our input once it has read the answer. Some stop reading as
+// soon as we are gone, and would lose an answer that is still in the pipe.
+function untilRead(lines) {
+  const late = new Promise((resolve) => setTimeout(resolve, READ_WAIT_MS));
+  return Promise.race([lines.next().catch(() => {}), late]);
 }
 
 function fail(err) {

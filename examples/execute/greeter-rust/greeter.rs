@@ -3,9 +3,13 @@ mod json;
 use json::{quote, Value};
 use std::io::{self, BufRead, Read, Write};
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 const MAX_LINE: usize = 1_048_576;
 const PROTOCOL: &str = "rterm.plugin.v1";
+const READ_WAIT: Duration = Duration::from_millis(250); // half of what a host gives us to exit
 
 struct ToolError {
     code: &'static str,
@@ -142,9 +146,24 @@ fn serve(input: &mut impl BufRead, out: &mut impl Write) -> Result<(), Failure> 
     send(out, line)
 }
 
+/// A host closes our input once it has read the answer. Some stop reading as soon as we are gone,
+/// and would lose an answer that is still in the pipe.
+fn wait_until_read() {
+    let (closed, input) = mpsc::channel();
+    thread::spawn(move || {
+        let _ = io::stdin().read(&mut [0]);
+        let _ = closed.send(());
+    });
+    let _ = input.recv_timeout(READ_WAIT);
+}
+
 fn main() -> ExitCode {
-    match serve(&mut io::stdin().lock(), &mut io::stdout().lock()) {
-        Ok(()) => ExitCode::SUCCESS,
+    let outcome = serve(&mut io::stdin().lock(), &mut io::stdout().lock());
+    match outcome {
+        Ok(()) => {
+            wait_until_read();
+            ExitCode::SUCCESS
+        }
         Err(why) => {
             // Not eprintln!, which panics if nobody reads stderr.
             let _ = writeln!(io::stderr(), "greeter-rust: {why}");

@@ -60,6 +60,13 @@ send() {
     printf '%s\n' "$1" 2>/dev/null || fail 'cannot write to the host'
 }
 
+# A host closes our input once it has read the answer. Some stop reading as soon
+# as we are gone, and would lose an answer that is still in the pipe. Half of
+# what a host gives us to exit is waited, where there is a timeout command.
+wait_until_read() {
+    timeout --foreground 0.25 cat >/dev/null 2>&1
+}
+
 # respond STATUS KEY JSON
 respond() {
     response="{\"type\":\"response\",\"request_id\":$json_request_id,\"status\":\"$1\",\"$2\":$3}"
@@ -68,6 +75,7 @@ respond() {
         respond_error output_too_large "the response is longer than $MAX_LINE bytes"
     fi
     send "$response"
+    wait_until_read
     exit 0
 }
 

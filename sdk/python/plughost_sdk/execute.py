@@ -29,6 +29,7 @@ PROTOCOL_VERSION = "rterm.plugin.v1"
 LINE_LIMIT = 1_048_576  # bytes of one line, either way: the contract's limit
 READ_SIZE = 65_536  # larger reads are served by mmap and cost twenty times as much
 
+READ_WAIT_MS = 250  # for the host to have read the answer: half of the time that it gives for the exit
 IDLE_MS = 5  # a request that belongs to the handshake comes sooner; a spare's comes much later
 
 EXIT_OK = 0
@@ -211,6 +212,7 @@ class _Conversation:
         if not isinstance(request, dict) or request.get("type") != "request":
             return _broken("the line after the handshake is not a request")
         self._respond(self._plugin.handle(request))
+        self._wait_until_read()
         return EXIT_OK
 
     def _use_idle_time(self) -> None:
@@ -221,6 +223,17 @@ class _Conversation:
         poll.register(self._read, select.POLLIN)
         if not self._lines.pending and not poll.poll(IDLE_MS):
             import json as json
+
+    def _wait_until_read(self) -> None:
+        """Wait, for READ_WAIT_MS at most, until the host closes our input: it has read the answer then.
+
+        A host that stops reading when the process is gone would lose an answer that is still in the pipe.
+        """
+        import select
+
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        poll.poll(READ_WAIT_MS)
 
     def _respond(self, response: dict[str, Any]) -> None:
         try:

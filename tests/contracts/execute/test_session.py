@@ -81,6 +81,8 @@ def handshake_rows():
         "no plugin_id": shake(plugin_id=None),
         "an empty plugin_id": shake(plugin_id=""),
         "a blank plugin_id": shake(plugin_id=" "),
+        "no manifest": b'{"type":"handshake"}\n',
+        "manifest null": b'{"type":"handshake","manifest":null}\n',
         "no plugin_version": shake(plugin_version=None),
         "an empty plugin_version": shake(plugin_version=""),
         "no exposed_tools": shake(exposed_tools=None),
@@ -90,8 +92,6 @@ def handshake_rows():
         yield row(what, wire, HANDSHAKE_FAILED)
     yield row("another name", SHAKE, HANDSHAKE_FAILED, terms={"name": "other"})
     for what, wire in {
-        "no manifest": b'{"type":"handshake"}\n',
-        "manifest null": b'{"type":"handshake","manifest":null}\n',
         "no version": shake(protocol_version=None),
         "another version": shake(protocol_version="rterm.plugin.v2"),
         "a padded version": shake(protocol_version="rterm.plugin.v1 "),

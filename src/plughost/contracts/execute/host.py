@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import LocalProtocolError, RemoteError
 from ...failures import PluginFailure
-from ...manifest.binding import Binding
+from ...manifest.binding import COMMAND_LINE, Binding
 from ...messages.quoting import listed
 from .. import outcome
 from ..base import Evidence, Fault
@@ -46,6 +46,7 @@ def terms(binding: Binding) -> Terms:
         teardown_s=limits.teardown_s,
         line_bytes=limits.line_bytes,
         strict=binding.execute.strict,
+        bare=binding.source == COMMAND_LINE,
     )
 
 

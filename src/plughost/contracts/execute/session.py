@@ -54,6 +54,7 @@ class Terms:
     teardown_s: float = 0.5
     line_bytes: int = 1_048_576
     strict: bool = False
+    bare: bool = False  # bound by a command line: no file says what is allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +295,10 @@ class ExecuteSession(Conversation[State, Said]):
             self._fail(fault[0], fault[1])
             return
         assert reply.manifest is not None
+        refusal = allow_list.judge(self._terms.allow, reply.manifest.capabilities)
+        if refusal is not None:
+            self._fail(refusal.code, refusal.message, hint=refusal.bare_hint if self._terms.bare else None)
+            return
         self.manifest = reply.manifest
         self._handshake_until = None
         self.marks["shaken"] = self._now
@@ -303,13 +308,15 @@ class ExecuteSession(Conversation[State, Said]):
             self._request()
 
     def _flaw_of(self, reply: HandshakeResponse) -> tuple[FailureCode, str] | None:
-        """Return the first thing wrong with a handshake, in the order of SPEC.md, or None."""
-        manifest = reply.manifest or Manifest()
+        """Return the first thing wrong with a handshake but its capabilities, in the order of SPEC.md, or None."""
         if reply.type != "handshake":
             return (
                 FailureCode.HANDSHAKE_FAILED,
                 f'the reply\'s type is {quote(reply.type)}, not "handshake"',
             )
+        manifest = reply.manifest
+        if manifest is None:
+            return FailureCode.HANDSHAKE_FAILED, "its reply has no manifest"
         if manifest.protocol_version != PROTOCOL_VERSION:
             return (
                 FailureCode.PROTOCOL_VERSION_MISMATCH,
@@ -325,10 +332,7 @@ class ExecuteSession(Conversation[State, Said]):
                 FailureCode.HANDSHAKE_FAILED,
                 f"it calls itself {quote(manifest.plugin_id)}, the binding calls it {self._terms.name!r}",
             )
-        if self._call is not None and (flaw := self._unexposed(self._call.tool, manifest)):
-            return flaw
-        refusal = allow_list.judge(self._terms.allow, manifest.capabilities)
-        return None if refusal is None else (refusal.code, refusal.message)
+        return None if self._call is None else self._unexposed(self._call.tool, manifest)
 
     def _unexposed(self, tool: str, manifest: Manifest) -> tuple[FailureCode, str] | None:
         tools = manifest.exposed_tools or ()
@@ -416,9 +420,10 @@ class ExecuteSession(Conversation[State, Said]):
         limit: str | None = None,
         *,
         stage: Stage | None = None,
+        hint: str | None = None,
     ) -> None:
         self.marks["failed"] = self._now
-        self.fault = Fault(code, stage or self.stage, message, limit, when=self._while())
+        self.fault = Fault(code, stage or self.stage, message, limit, hint, when=self._while())
         self._advance(Speaker.PLUGIN, Said.FAULT)
         # One that ended its output may be about to exit: it gets the time to, and its exit status tells why.
         exiting = code is FailureCode.CRASHED and limit is None
