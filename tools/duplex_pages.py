@@ -127,6 +127,7 @@ _LIMITS = {
     "teardown_s": "seconds from the end of its input, which follows `plugin/shutdown`, to its exit",
     "terminate_s": "seconds between SIGTERM and SIGKILL",
     "frame_bytes": "bytes of one body, either way",
+    "values": "values in one message of the plugin; a quarter of it in an answer that may be anything",
     "key_lane": "keys that may wait; older ones are dropped",
     "backoff_s": "seconds before each next start after a failure; the last one stays",
     "failure_window_s": "seconds after which a failure is forgotten",

@@ -133,7 +133,7 @@ def test_frames_and_silence_are_no_fault(data: bytes, launcher: LocalLauncher, t
         pytest.param(b'{"method":"host/log"}', "duplex:rpc:version", id="no-version"),
         pytest.param(b'{"jsonrpc":2.0,"method":"host/log"}', "duplex:rpc:version", id="version-is-a-number"),
         pytest.param(b'{"jsonrpc":"2.0","method":5}', "duplex:rpc:version", id="method-is-a-number"),
-        pytest.param(b'{"jsonrpc":"2.0","id":"a","method":"host/x"}', "duplex:rpc:ids", id="id-is-a-text"),
+        pytest.param(b'{"jsonrpc":"2.0","id":[1],"method":"host/x"}', "duplex:rpc:ids", id="id-is-a-list"),
         pytest.param(b'{"jsonrpc":"2.0","id":-1,"method":"host/x"}', "duplex:rpc:ids", id="id-is-negative"),
         pytest.param(
             b'{"jsonrpc":"2.0","id":1.5,"method":"host/x"}', "duplex:rpc:ids", id="id-is-a-fraction"

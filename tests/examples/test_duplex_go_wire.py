@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.examples.duplex_board import INIT, MARKS, PROGRAM, build, cards, press, run, screen
-from tests.examples.duplex_talk import Message, Talk, b64, talk, unb64
+from tests.examples.duplex_talk import WAIT_SECONDS, Message, Talk, b64, talk, unb64
 from tests.sdk.duplex_wire import cli, error, event, frame, init, notification, render, request, result
 
 LIMIT = 16_777_216  # bytes of a body
@@ -184,7 +184,7 @@ def test_a_request_for_what_it_does_not_have_is_method_not_found(method: str) ->
 
 
 @pytest.mark.parametrize(
-    "method", ["plugin/render", "plugin/init", "plugin/shutdown", "plugin/new", "host/log"]
+    "method", ["plugin/render", "plugin/init", "plugin/cli_dispatch", "plugin/new", "host/log"]
 )
 def test_a_notification_of_what_is_none_is_ignored(method: str) -> None:
     ended = talk(PROGRAM, notification(method, {"viewport": 1}), SMALL)
@@ -332,12 +332,19 @@ def test_a_config_that_says_nothing_invokes_nothing(config: Any) -> None:
 # How it ends
 
 
-def test_after_shutdown_it_waits_for_the_end_of_its_input() -> None:
+def test_a_shutdown_ends_it_though_its_input_stays_open() -> None:
     with Talk(PROGRAM) as board:
         assert board.result("plugin/shutdown", {}) == {}
-        assert board.result("plugin/shutdown", {}) == {}  # so it is still there
-        assert board.end() == 0
+        assert board.receive() is None
+        assert board.process.wait(WAIT_SECONDS) == 0
         assert board.stderr() == ""
+
+
+def test_a_shutdown_that_is_told_and_not_asked_ends_it_too() -> None:
+    with Talk(PROGRAM) as board:
+        board.send(notification("plugin/shutdown"))
+        assert board.receive() is None
+        assert board.process.wait(WAIT_SECONDS) == 0
 
 
 def test_the_end_of_its_input_is_enough_even_while_it_waits_for_an_answer() -> None:

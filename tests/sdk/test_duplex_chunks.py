@@ -3,6 +3,7 @@
 import base64
 import json
 import pickle
+import time
 
 import pytest
 from hypothesis import given
@@ -60,11 +61,26 @@ def test_no_items_are_one_empty_chunk():
 
 
 def test_all_chunks_of_a_publish_carry_the_time_at_which_it_began(monkeypatch):
-    clock = iter([7, 8])
+    later = time.time_ns() + 10**9
+    clock = iter([later, later + 1])
     monkeypatch.setattr("time.time_ns", lambda: next(clock))
     found = [json.loads(each)["published_ns"] for each in chunks(["x" * 100] * 9, target_bytes=300)]
     assert len(found) > 1
-    assert set(found) == {7}
+    assert set(found) == {later}
+
+
+def test_a_later_publish_has_a_later_time_though_the_clock_goes_back(monkeypatch):
+    later = time.time_ns() + 10**10
+    clock = iter([later, later, later - 10**9])
+    monkeypatch.setattr("time.time_ns", lambda: next(clock))
+    found = [json.loads(each)["published_ns"] for _ in range(3) for each in chunks([])]
+    assert found == [later, later + 1, later + 2]
+
+
+def test_data_that_were_cut_short_say_so_in_every_chunk():
+    found = [json.loads(each)["partial"] for each in chunks(["x" * 100] * 9, target_bytes=300, partial=True)]
+    assert len(found) > 1
+    assert set(found) == {True}
 
 
 @given(items=ITEMS, target=TARGETS)
@@ -72,7 +88,7 @@ def test_chunks_are_numbered_whole_and_in_order_and_only_the_last_is_final(items
     found = cut(items, target)
     assert [each["chunk_index"] for each in found] == list(range(len(found)))
     assert [each["is_final"] for each in found] == [False] * (len(found) - 1) + [True]
-    assert [each["partial"] for each in found] == [not each["is_final"] for each in found]
+    assert {each["partial"] for each in found} == {False}
     assert [item for each in found for item in each["data"]] == items
 
 

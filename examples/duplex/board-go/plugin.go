@@ -53,7 +53,7 @@ type plugin struct {
 func (p *plugin) methods() map[string]method {
 	return map[string]method{
 		"plugin/init":         {serve: p.init},
-		"plugin/shutdown":     {serve: p.shutdown},
+		"plugin/shutdown":     {serve: p.shutdown, isLast: true},
 		"plugin/render":       {serve: p.render},
 		"plugin/cli_dispatch": {serve: p.cliDispatch},
 		"host/action/invoke":  {serve: p.invoke}, // the owner of an action is asked by the caller's method
@@ -104,8 +104,8 @@ func (p *plugin) configure(raw json.RawMessage) {
 	}
 }
 
-// shutdown has nothing to save: everything was published. The plugin ends when
-// its input does, which a host may close without having said so.
+// shutdown has nothing to save: everything was published. The process ends
+// after it, or when its input does, which a host may close without a word.
 func (p *plugin) shutdown(json.RawMessage) (any, error) { return struct{}{}, nil }
 
 func (p *plugin) render(raw json.RawMessage) (any, error) {

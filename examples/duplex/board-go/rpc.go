@@ -50,8 +50,11 @@ type outgoing struct {
 
 // method is how the plugin serves one. A notification of a request's method,
 // and a request for a notification's, are calls of a method it does not have.
+// The last method is served either way, because some hosts only notify; serve
+// returns after it.
 type method struct {
 	isNotification bool
+	isLast         bool
 	serve          func(params json.RawMessage) (any, error)
 }
 
@@ -77,7 +80,8 @@ func newConn(out io.Writer) *conn {
 	return &conn{out: out, pending: map[uint64]chan object{}, gone: make(chan struct{})}
 }
 
-// serve handles the host's calls until the input ends, and then those left.
+// serve handles the host's calls until the last one, or until the input ends
+// and those left are handled.
 func (c *conn) serve(in io.Reader, methods map[string]method) error {
 	calls, ended := newQueue(), make(chan error, 1)
 	go func() {
@@ -93,6 +97,9 @@ func (c *conn) serve(in io.Reader, methods map[string]method) error {
 		c.handle(next, methods)
 		if err := c.whyLost(); err != nil {
 			return err
+		}
+		if methods[next.method].isLast {
+			return nil
 		}
 	}
 }
@@ -142,7 +149,7 @@ func (c *conn) ignore(why string) {
 func (c *conn) handle(asked call, methods map[string]method) {
 	served, ok := methods[asked.method]
 	isNotification := asked.id == nil
-	if !ok || served.isNotification != isNotification {
+	if !ok || !served.isLast && served.isNotification != isNotification {
 		if !isNotification {
 			c.answer(asked.id, nil, &rpcError{methodNotFound, "method not found: " + asked.method})
 		}

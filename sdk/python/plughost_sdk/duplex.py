@@ -91,6 +91,7 @@ class Plugin:
         self._manifest = manifest
         self._beside = sys._getframe(1).f_globals.get("__file__") or os.path.join(os.curdir, "")
         self._handlers: dict[tuple[str, str], Function] = {}  # by kind and name
+        self._conversation: Conversation | None = None
         self._has_shut_down = False
 
     # The decorators
@@ -151,15 +152,17 @@ class Plugin:
     # Running
 
     def run(self) -> NoReturn:
-        """Serve the host over stdin and stdout until it hangs up, then exit. In a terminal, say what this is."""
+        """Serve the host until it says `plugin/shutdown` or hangs up, then exit. In a terminal, say what this is."""
         if stdio.is_terminal():
             say(self._introduction())
             sys.exit(EXIT_STARTED_BY_HAND)
         sys.exit(self.serve(*stdio.claim()))
 
     def serve(self, read: int, write: int) -> int:
-        """Serve the host over two descriptors until it hangs up, close them, and return the exit status."""
-        conversation = Conversation(self._methods(), read, write, lambda: self._call("on_ready"))
+        """Serve the host over two descriptors as `run` does, close them, and return the exit status."""
+        conversation = self._conversation = Conversation(
+            self._methods(), read, write, lambda: self._call("on_ready")
+        )
         self._has_shut_down = False  # a test may serve the same plugin again
         self.host.connect(conversation)
         try:
@@ -217,6 +220,7 @@ class Plugin:
             manifest = self.manifest()
         except ValueError as error:
             raise PluginError(MANIFEST_VALIDATION, str(error)) from error
+        init.config = duplex_manifest.settings(manifest, init.config)
         self._call("on_init", init)
         return {
             "name": self.name,
@@ -226,6 +230,8 @@ class Plugin:
         }
 
     def _shutdown(self) -> dict[str, Any]:
+        if self._conversation is not None:
+            self._conversation.finish()  # first: the handler may fail, and the process is to end all the same
         self._shut_down()
         return {}
 

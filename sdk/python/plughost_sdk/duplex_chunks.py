@@ -40,23 +40,23 @@ def chunks(
     version: int = 1,
     published_ns: int | None = None,
     data: Callable[[int, list[Any]], Any] | None = None,
+    partial: bool = False,
 ) -> Iterator[bytes]:
     """Yield *items* as encoded envelopes of at most *target_bytes* each, in order; at least one.
 
     An item that is larger goes alone, in an envelope over the target. *encode* turns a value into bytes: an item, to
     measure it, and an envelope. *data* makes the envelope's data of the chunk's index and items: put totals
-    into that of index 0. Without it, data is the list of items. *published_ns* is now, unless it is given.
+    into that of index 0. Without it, data is the list of items. *published_ns* is now, unless it is given, and later
+    than that of any publish before it. *partial* says that the data were cut short: not all that there is was read.
     """
     if published_ns is None:
-        import time
-
-        published_ns = time.time_ns()
+        published_ns = _now()
 
     def envelope(index: int, some: list[Any], *, is_final: bool) -> dict[str, Any]:
         return {
             "version": version,
             "published_ns": published_ns,
-            "partial": not is_final,
+            "partial": partial,
             "chunk_index": index,
             "is_final": is_final,
             "data": some if data is None else data(index, some),
@@ -79,6 +79,18 @@ def chunks(
         index += 1
         if not waiting and following is not None:
             waiting, following = [following], next(slices, None)
+
+
+_last_ns = 0
+
+
+def _now() -> int:
+    """Return the time in nanoseconds since 1970: it tells publishes apart, so it never stands still or goes back."""
+    global _last_ns
+    import time
+
+    _last_ns = max(_last_ns + 1, time.time_ns())
+    return _last_ns
 
 
 def _slices(items: Iterable[Any], encode: Encode, room: int) -> Iterator[list[Any]]:

@@ -55,6 +55,7 @@ QUEUED_MESSAGE = (
     1_024  # bytes that a waiting message counts for beyond its body: what Python needs to hold it
 )
 SMALLEST_ID, LARGEST_ID = -(2**63), 2**63 - 1
+LONGEST_ID = 1_024  # characters of an id that is a text
 LONGEST_MESSAGE = 4_096  # characters of an error's message, where the whole could not be sent
 
 # In place of the method of a message that cannot be handled any more, but is to be answered:
@@ -95,10 +96,11 @@ class Conversation:
         self._last_id = 0
         self._depth = 0  # of actions within actions
         self._ignored = 0  # frames
+        self._is_over = False  # the host has said that nothing more is to come
         self._thread = get_ident()
 
     def serve(self) -> int:
-        """Serve calls until the host hangs up, and return the exit status."""
+        """Serve calls until the host hangs up, or `finish`, and return the exit status."""
         os.register_at_fork(after_in_child=self.let_go)
         try:
             while True:
@@ -117,11 +119,17 @@ class Conversation:
 
     def _serve(self) -> int:
         self._go_on()
-        while (message := self._take()) is not None:
+        while not self._is_over and (message := self._take()) is not None:
             self._handle(message)
             if self._outbox.fd == CLOSED:  # whose handler has forked, and returned here in the fork too
                 sys.exit(_broken("a fork of the plugin returned from its handler"))
+        if self._owes:
+            self._write()
         return EXIT_OK
+
+    def finish(self) -> None:
+        """End `serve` once the message in hand is answered, whether or not the host hangs up."""
+        self._is_over = True
 
     def _survive(self, error: Exception) -> None:
         """Raise *error* again, unless a signal handler raised it between two handlers: it ends neither."""
@@ -314,7 +322,7 @@ class Conversation:
         """Do what *message*, which is in hand, asks for, and answer it."""
         method, mine = message["method"], message.get("id")
         if type(mine) is not int or not SMALLEST_ID <= mine <= LARGEST_ID:
-            mine = None  # what the contract does not take for an id is none: nobody could match a reply to it
+            mine = _text_id(mine)
         handler = self._methods.get(method) if isinstance(method, str) else None
         frame = None
         is_done = False
@@ -336,7 +344,8 @@ class Conversation:
                     result = run(*given)
                     if mine is not None:
                         written = result if type(result) is bytes else to_json(result)
-                        frame = encode(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (mine, written), LIMIT)
+                        said = b"%d" % mine if type(mine) is int else to_json(mine)
+                        frame = encode(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (said, written), LIMIT)
                     is_done = True
                 except Exception as error:
                     if self._outbox.is_lost and isinstance(error, OSError):
@@ -396,7 +405,18 @@ class Conversation:
         self._owes = False
 
 
-def _failure(mine: int | None, method: str, error: Exception) -> bytes | None:
+def _text_id(given: Any) -> str | None:
+    """Return the id of a request if it is a text that can be sent back, or None: then nobody is answered."""
+    if type(given) is not str or len(given) > LONGEST_ID:
+        return None
+    try:
+        given.encode()
+    except UnicodeEncodeError:  # half a character, as "\\ud800"
+        return None
+    return given
+
+
+def _failure(mine: int | str | None, method: str, error: Exception) -> bytes | None:
     """Return the answer that *error* is, and show it to the author unless it is what the author wants to say."""
     if isinstance(error, HostGone | FrameTooLarge | QueueFull):
         say(f"plughost-sdk: {method}: {words(error)}")
@@ -410,7 +430,7 @@ def _failure(mine: int | None, method: str, error: Exception) -> bytes | None:
     return _refusal(mine, INVALID_PARAMS, f"{type(error).__name__}: {words(error)}")
 
 
-def _refusal(mine: int, code: int, message: str, data: Any = None) -> bytes:
+def _refusal(mine: int | str, code: int, message: str, data: Any = None) -> bytes:
     error: Message = {"code": code, "message": message.encode("utf-8", "replace").decode()}
     try:
         extended = error if data is None else {**error, "data": data}

@@ -45,6 +45,36 @@ def check(manifest: dict[str, Any], name: str, version: str) -> None:
             )
 
 
+def settings(manifest: dict[str, Any], given: Any) -> Any:
+    """Return the settings *given* at init with the manifest's defaults in place of those that are missing.
+
+    A host that knows no settings gives None. What is no `[[config]]` entry with a key is left out.
+    """
+    entries = manifest.get("config")
+    if not isinstance(entries, list) or not (given is None or isinstance(given, dict)):
+        return given
+    known = [each for each in entries if isinstance(each, dict) and isinstance(each.get("key"), str)]
+    if not known:
+        return given
+    return {**{each["key"]: _default(each) for each in known}, **(given or {})}
+
+
+def _default(entry: dict[str, Any]) -> Any:
+    """Return the default of a setting, which a manifest spells as a text, as a value of its kind."""
+    kind, said = entry.get("kind"), entry.get("default", "")
+    if not isinstance(said, str):
+        return said
+    if kind == "bool":
+        return said.strip().lower() in ("true", "1", "yes", "on")
+    if kind == "int":
+        digits = said.removeprefix("-")
+        return int(said) if digits.isascii() and digits.isdigit() else 0
+    choices = entry.get("choices")
+    if kind == "enum" and not said and isinstance(choices, list) and choices:
+        return choices[0]
+    return said
+
+
 def make(
     name: str, version: str, commands: list[str], namespaces: list[str], topics: list[str]
 ) -> dict[str, Any]:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class Init:
-    """What the host says when it has started the plugin. `config` is whatever the user configured, or None."""
+    """What the host says when it has started the plugin. `config` is what the user configured.
+
+    What the user left out has the default of the manifest. It is None if neither says anything.
+    """
 
     __slots__ = ("abi_version", "config", "granted_capabilities", "host", "manifest_path")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..failures import FailureCode
 from ..messages.quoting import quote
+
+MOST_HINTED = 8  # names in a hint: more than these belong into a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,7 @@ class Refusal:
 
     code: FailureCode
     message: str
+    bare_hint: str | None = None  # the next step for who gave the list on a command line
 
 
 def flaw(names: Sequence[str]) -> str | None:
@@ -41,17 +45,24 @@ def judge(allowed: Sequence[str], declared: Sequence[str] | None) -> Refusal | N
             return Refusal(
                 FailureCode.CAPABILITY_NOT_DECLARED,
                 f"the binding grants {', '.join(allowed)}, but the plugin declares no capabilities",
+                "Let the plugin list the capabilities it uses, or leave `--allow` out.",
             )
         return None
     problem = flaw(declared)
     if problem is not None:
         return Refusal(FailureCode.CAPABILITY_NOT_DECLARED, problem)
     known = set(allowed)  # a plugin's list may be long
-    for name in declared:
-        if name not in known:
-            granted = ", ".join(allowed) if allowed else "nothing"
-            return Refusal(
-                FailureCode.CAPABILITY_NOT_ALLOWED,
-                f"the plugin asks for {quote(name)}, and its binding grants {granted}",
-            )
-    return None
+    missing = tuple(name for name in declared if name not in known)
+    if not missing:
+        return None
+    granted = ", ".join(allowed) if allowed else "nothing"
+    message = f"the plugin asks for {quote(missing[0])}, and its binding grants {granted}"
+    return Refusal(FailureCode.CAPABILITY_NOT_ALLOWED, message, _grant_hint(missing))
+
+
+def _grant_hint(missing: Sequence[str]) -> str | None:
+    """Say how a bare command is granted what it asks for, or None if that cannot be typed as shown."""
+    words = [f"--allow {shlex.quote(name)}" for name in missing[:MOST_HINTED] if name.isprintable()]
+    if len(words) < len(missing):
+        return None
+    return f"If you trust it with that, grant it on the command line, before the `--`: {' '.join(words)}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ..messages.jsonrpc import CAPABILITY_DENIED, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..messages.quoting import is_utf8, quote
 from .grants import Capability, Grants, covers_path, covers_topic
-from .web_address import covers_host, parse
+from .web_address import covers_host, examine
 
 # characters: what the system itself takes in one piece. A path is also looked at name by name, which costs.
 PATH_LIMIT = 4096
@@ -125,9 +125,9 @@ class Gates:
         grant = self.grants.of(Capability.NETWORK)
         if not grant:
             return denied(Capability.NETWORK)
-        address = parse(url)
-        if address is None:
-            return invalid(f"fetch {quote(url)}: not an http or https address that can be fetched")
+        address = examine(url)
+        if isinstance(address, str):
+            return invalid(f"fetch {quote(url)}: {address}")
         return None if covers_host(grant, address.host) else denied(Capability.NETWORK, host=address.host)
 
     def action(self, action: str) -> Refusal | None:

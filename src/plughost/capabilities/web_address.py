@@ -54,18 +54,28 @@ class WebAddress:
 
 def parse(url: str) -> WebAddress | None:
     """Return where *url* leads, or None if it is none that a plugin may have: http and https, no name or password."""
+    found = examine(url)
+    return None if isinstance(found, str) else found
+
+
+def examine(url: str) -> WebAddress | str:
+    """Return where *url* leads, or the rule by which it is none that a plugin may have."""
     if len(url) > URL_LIMIT or _UNFIT.search(url):
-        return None
+        return f"over {URL_LIMIT} characters, or with blanks, backslashes or control characters"
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme, spelled(parts.hostname or ""), parts.port
     except ValueError:
-        return None
-    if scheme not in PORTS or host is None or "@" in parts.netloc:
-        return None
+        return "it is no address"
+    if scheme not in PORTS:
+        return "it is not http or https"
+    if host is None:
+        return "its host is no name and no address"
+    if "@" in parts.netloc:
+        return "it has a name or password in front of its host"
     port = PORTS[scheme] if port is None else port
     if port not in PORTS.values() and not FIRST_FREE_PORT <= port <= LAST_PORT:
-        return None
+        return f"port {port} is not served: only 80, 443 and those from {FIRST_FREE_PORT} on are"
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     query = quote(parts.query, safe="/%:@!$&'()*+,;=~-._?[]")
     return WebAddress(scheme, host, port, f"{path}?{query}" if query else path)

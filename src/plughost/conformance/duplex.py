@@ -60,7 +60,9 @@ AXES = (
     _topic("action-timeout", "action timeout", "rpc:reply rpc:unknown-method wire:base64", duties.actions),
     _topic("log-filtering", "log filtering", "rpc:own-calls", duties.logs),
     _topic("fs-path-guard", "fs path guard", "capability:handled rpc:own-calls", duties.files),
-    _topic("graceful-shutdown", "graceful shutdown", "exit:shutdown exit:eof", endings.shutdown),
+    _topic(
+        "graceful-shutdown", "graceful shutdown", "exit:shutdown exit:open-input exit:eof", endings.shutdown
+    ),
     _topic("crash-recovery", "crash recovery", "init:reply", endings.crash),
     _topic("quarantine", "quarantine", "init:reply", endings.quarantine),
     _topic("cli-dispatch", "CLI dispatch capture", "cli:result wire:base64", duties.cli),

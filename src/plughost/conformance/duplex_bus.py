@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 
-from ..messages.quoting import quote
+from ..capabilities.grants import Capability, covers_topic
+from ..messages.quoting import listed, quote
 from . import duplex_payload as payloads
 from .duplex_examination import EVENT, RENDER, USUAL_SIZE, Examination
 from .duplex_stub import flaw_of
 from .duplex_talk import Talk
-from .verdict import Findings, Flaw, Skip
+from .verdict import Findings, Flaw, Remark, Skip
 
 PUBLISH, GET, SUBSCRIBE = "host/snapshot/publish", "host/snapshot/get", "host/snapshot/subscribe"
 VERSION, ORPHANS, CHUNKS = "duplex:snapshot:version", "duplex:snapshot:orphans", "duplex:snapshot:chunks"
@@ -37,7 +38,7 @@ class Publish:
 
 def pubsub(found: Examination) -> Findings:
     """Judge its publishes of all conversations, and how it takes events that it cannot understand."""
-    findings = list(_strangers(found))
+    findings = [*_strangers(found), *_unheard(found)]
     made = [each for talk in found.talks for each in talk.called(PUBLISH, GET, SUBSCRIBE)]
     if not made and not found.topics and not found.surface.provides.snapshots:
         return [Skip("its manifest names no snapshots, and it publishes and subscribes to none")]
@@ -52,6 +53,14 @@ def pubsub(found: Examination) -> Findings:
             kind = "request" if call.is_request else "notification"
             return [*findings, Flaw(CALLS, f"it sends {call.method} as a {kind}")]
     return findings
+
+
+def _unheard(found: Examination) -> Findings:
+    """Remark subscriptions that no host delivers, because the manifest asks for no capability to hear them."""
+    grant = found.surface.capabilities.grants().of(Capability.EVENT_BUS)
+    dead = [each for each in found.surface.subscribes.snapshots if not covers_topic(grant, each)]
+    told = f"without event_bus a host tells it nothing of {listed(dead)}, to which its manifest subscribes"
+    return [Remark(told)] if dead else []
 
 
 def chunked(found: Examination) -> Findings:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..host.duplex.blocking_fleet import BlockingDuplexPlugin
 
 SHUTDOWN, EOF, REPLY = "duplex:exit:shutdown", "duplex:exit:eof", "duplex:init:reply"
+OPEN = "duplex:exit:open-input"
 BACKOFF_S = 0.02  # between a crash and the next start
 GLANCE_S = 0.005  # how often to look whether the host has seen a crash
 CRASHES = 3  # in a row: what a host takes for one crash too many
@@ -43,6 +44,8 @@ def shutdown(found: Examination) -> Findings:
         )
     elif not hello.ended.ok:
         findings.append(Flaw(SHUTDOWN, f"told to shut down, it ended with {hello.ended.meaning}"))
+    else:
+        findings += _with_open_input(found, within)
     for when, begins in (("its input at an end", True), ("its input at an end before it began", False)):
         with found.talk(when, begins=begins) as talk:
             if not talk.is_broken:
@@ -51,6 +54,20 @@ def shutdown(found: Examination) -> Findings:
             findings.append(Flaw(EOF, f"{when}, it does not exit {within}"))
             break
     return findings
+
+
+def _with_open_input(found: Examination, within: str) -> Findings:
+    """Tell it to shut down, by a request and by a notification, and leave its input open."""
+    for kind in ("request", "notification"):
+        with found.talk(f"told to shut down by a {kind}, its input still open") as talk:
+            if not talk.is_ready or talk.is_broken:
+                return []  # which other axes say
+            ended = talk.shut_down(as_request=kind == "request")
+        if ended is None:
+            return [Flaw(OPEN, f"{talk.when}, it does not exit {within}")]
+        if not ended.ok:
+            return [Flaw(OPEN, f"{talk.when}, it ended with {ended.meaning}")]
+    return []
 
 
 def crash(found: Examination) -> Findings:

@@ -22,11 +22,11 @@ from . import duplex_stub as stub
 from .duplex_frames import notice
 from .duplex_probe import USUAL, Hearing
 from .duplex_subject import Subject
-from .duplex_talk import Answer, Patience, Talk
+from .duplex_talk import SHUTDOWN, Answer, Patience, Talk
 from .verdict import UNREADABLE, Flaw, Remark, Skip
 
 INIT, RENDER, CLI = "plugin/init", "plugin/render", "plugin/cli_dispatch"
-EVENT, KEY, SHUTDOWN = "plugin/handle_event", "plugin/handle_key", "plugin/shutdown"
+EVENT, KEY = "plugin/handle_event", "plugin/handle_key"
 NOWHERE = "plugin/plughost-no-such-method"
 LATER: dict[str, Any] = {"plughost_future": {"members": ["that", "nobody", "knows"], "yet": None}}
 USUAL_SIZE = {"width": 80, "height": 24}

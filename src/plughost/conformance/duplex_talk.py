@@ -30,6 +30,7 @@ from .duplex_stub import Serve, answer, usual
 from .probe import KILL
 from .verdict import Flaw
 
+SHUTDOWN = "plugin/shutdown"
 UNREAD_S = 0.5  # for one that does not answer to go, or to read what is still to be written
 ENDING_S = 2.0  # for a process that has closed its output to be gone
 _MEMBERS = strict_json.Decoder(dict[str, Raw], "message")
@@ -95,7 +96,7 @@ class Talk:
         self._serve = serve
         self._open: dict[int, str] = {}  # our calls that are not answered
         self._strays = 0
-        self._theirs: set[int] = set()  # ids of its calls that are not answered
+        self._theirs: set[int | str] = set()  # ids of its calls that are not answered
         self._last_id = 0
         self.probe = DuplexProbe(launcher, binding, self._hear, hearing)
 
@@ -164,6 +165,12 @@ class Talk:
         self.probe.wait_exit(usual if within is None else within)
         self.ended = self.probe.exit
 
+    def shut_down(self, *, as_request: bool) -> ExitStatus | None:
+        """Tell it to shut down. Returns how it ended while its input stays open, or None: it did not in time."""
+        self.probe.post(self.request(SHUTDOWN, {})[1] if as_request else notice(SHUTDOWN, {}))
+        self.ended = self.probe.wait_exit(self.patience.exit_s)
+        return self.ended
+
     def kill(self) -> None:
         """End it as a crash would."""
         self._end()
@@ -229,13 +236,13 @@ class Talk:
         if "id" not in members:
             return
         theirs = _plain(members["id"])
-        if not _is_id(theirs):
+        if not _is_id(theirs) and not jsonrpc.is_text_id(theirs):
             self._note(
                 "duplex:rpc:ids", f"it calls {quote(method)} under the id {shown(bytes(members['id']))}"
             )
             return
         if theirs in self._theirs:
-            self._note("duplex:rpc:ids", f"it uses the id {theirs} again before it is answered")
+            self._note("duplex:rpc:ids", f"it uses the id {theirs!r} again before it is answered")
         if self.held is None:
             self.probe.post(frame(answer(jsonrpc.Request(theirs, method, params), self._serve)))
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..capabilities.grants import Capability, covers_topic
 from . import duplex_narrowing
 from .binding import Binding, Environment
 from .duplex_limits import DuplexLimits
@@ -33,6 +34,12 @@ class DuplexBinding:
         """Seconds without use after which the plugin is ended; 0: never. The host's word goes first."""
         said = self.limits.idle_reap_s
         return self.manifest.lifecycle.idle_reap_secs if said is None else said
+
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """The topics that its manifest subscribes to, and that it is never told of: `event_bus` does not cover them."""
+        grant = self.capabilities.grants().of(Capability.EVENT_BUS)
+        return tuple(each for each in self.manifest.subscribes.snapshots if not covers_topic(grant, each))
 
     def process(self) -> Binding:
         """Return the binding that the plugin's process is started by."""

@@ -26,6 +26,8 @@ class DuplexLimits(Limits, frozen=True, forbid_unknown_fields=True):
     teardown_s: Seconds = 5.0  # from the end of its input to its exit, as the contract says
     terminate_s: Seconds = 2.0  # between SIGTERM and SIGKILL: to save what it holds
     frame_bytes: Annotated[int, Meta(gt=0, le=FRAME_BYTES)] = FRAME_BYTES
+    # In one message: names and numbers, lists and objects. More take many times their bytes in memory.
+    values: Annotated[int, Meta(gt=0, le=FRAME_BYTES)] = 1_048_576
     key_lane: Annotated[int, Meta(gt=0, le=65_536)] = 64  # keys that wait; old ones go, nobody wants them
     backoff_s: BackoffSeconds = (1.0, 4.0, 16.0)  # before each next start; the last one stays
     failure_window_s: Seconds = 60.0  # failures older than this are forgotten

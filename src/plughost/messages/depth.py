@@ -27,12 +27,19 @@ def exceeds(text: bytes, limit: int = MAX_DEPTH) -> bool:
     """Tell whether *text* nests arrays and objects more than *limit* deep."""
     if text.count(b"[") + text.count(b"{") <= limit:
         return False
-    brackets = _STRING.sub(b"", text).translate(_STEPS, _NOT_BRACKETS)
-    depth = 0
+    return follow(_STRING.sub(b"", text), 0, limit)[0] > limit
+
+
+def follow(text: bytes, depth: int, limit: int = MAX_DEPTH) -> tuple[int, int]:
+    """Return how deep *text*, which holds no strings and begins *depth* deep, goes, and how deep it ends.
+
+    It is not followed much further where it goes deeper than *limit*.
+    """
+    brackets, deepest = text.translate(_STEPS, _NOT_BRACKETS), depth
     for start in range(0, len(brackets), _WINDOW):
         steps = memoryview(brackets[start : start + _WINDOW]).cast("b")
         depths = list(accumulate(steps, initial=depth))
-        if max(depths) > limit:
-            return True
-        depth = depths[-1]
-    return False
+        deepest, depth = max(deepest, max(depths)), depths[-1]
+        if deepest > limit:
+            break
+    return deepest, depth

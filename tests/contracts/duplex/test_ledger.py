@@ -1,6 +1,6 @@
 """Calls are over once, and the earliest deadline is that of a call that is not."""
 
-from plughost.contracts.duplex.ledger import Ledger
+from plughost.contracts.duplex.ledger import SPARE, Ledger
 
 
 def opened(*deadlines):
@@ -31,3 +31,16 @@ def test_the_deadline_of_a_call_that_is_over_is_gone():
     ledger.close(1)
     assert ledger.next_due() is None
     assert len(ledger) == 0
+
+
+def test_a_call_that_stays_open_keeps_no_deadlines_of_calls_that_came_and_went():
+    ledger = opened(1.0)
+    for _ in range(10_000):
+        ledger.open(call_id := ledger.new_id(), "m", 2.0)
+        ledger.close(call_id)
+    last = ledger.new_id()
+    ledger.open(last, "m", 1.5)
+    assert len(ledger._deadlines) <= SPARE + 2 * len(ledger)
+    assert ledger.next_due() == (1.0, 1)
+    ledger.close(1)
+    assert ledger.next_due() == (1.5, last)

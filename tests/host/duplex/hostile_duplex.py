@@ -262,6 +262,10 @@ def act(params, id):
         case b"hold":
             held.append(id)
             return None
+        case b"release":  # what was held
+            for each in held:
+                say(id=each, result={"payload": ""})
+            held.clear()
         case b"exit":
             os._exit(7)
         case b"error":

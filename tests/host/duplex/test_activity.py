@@ -7,41 +7,50 @@ from typing import Any
 
 import pytest
 
-from plughost.host.duplex.activity import Activity
+from plughost.host.duplex.activity import Activity, is_at_work
+from plughost.supervision.lifecycle import Lifecycle
+from plughost.supervision.restart import RestartPolicy
 
 
-class Linked:
-    """A link, as far as it matters here."""
-
-    def __init__(self, unread: int = 0, **said: Any) -> None:
-        usual: dict[str, Any] = {"calls": (), "unanswered": 0, "unsent": False}
-        self.conversation = SimpleNamespace(**{**usual, **said})
-        self.process = SimpleNamespace(unread=lambda: self.unread)
-        self.unread = unread
+def linked(unread: int = 0, **said: Any) -> Any:
+    """Return a link, as far as it matters here."""
+    usual: dict[str, Any] = {"calls": (), "unanswered": 0, "unsent": False}
+    link = SimpleNamespace(conversation=SimpleNamespace(**{**usual, **said}), unread=unread)
+    link.process = SimpleNamespace(unread=lambda: link.unread)
+    return link
 
 
-def at_work(activity: Activity, link: Any, *, has_events: bool = False) -> bool:
-    return activity.is_at_work(link, has_events=has_events)
-
-
-def test_one_that_has_read_everything_and_owes_nothing_is_not() -> None:
-    assert not at_work(Activity(), Linked())
+def test_one_that_owes_nothing_and_is_owed_nothing_is_not() -> None:
+    assert not is_at_work(linked(), has_events=False)
 
 
 @pytest.mark.parametrize("said", [{"calls": (1,)}, {"unanswered": 1}, {"unsent": True}])
 def test_one_is_that_owes_or_is_owed_an_answer_or_is_being_written_to(said: dict[str, Any]) -> None:
-    assert at_work(Activity(), Linked(**said))
+    assert is_at_work(linked(**said), has_events=False)
 
 
 def test_one_is_for_which_events_wait() -> None:
-    assert at_work(Activity(), Linked(), has_events=True)
+    assert is_at_work(linked(), has_events=True)
 
 
 def test_one_is_that_reads_on_and_not_one_that_leaves_its_input_as_it_is() -> None:
-    activity, link = Activity(), Linked(unread=100)
-    assert at_work(activity, link)
+    activity, link = Activity(), linked(unread=100)
+    assert activity.reads_on(link)
     link.unread = 60
-    assert at_work(activity, link)
-    assert not at_work(activity, link)
+    assert activity.reads_on(link)
+    assert not activity.reads_on(link)
     link.unread = 0
-    assert not at_work(activity, link)
+    assert not activity.reads_on(link)
+
+
+def test_one_that_leaves_its_input_unread_is_let_go_after_twice_its_time() -> None:
+    lifecycle, activity, link = Lifecycle(RestartPolicy(idle_reap_s=600)), Activity(), linked(unread=100)
+    lifecycle.wanted(0.0)
+    lifecycle.spawned(0.0)
+    lifecycle.init_done(0.0)
+    member: Any = SimpleNamespace(touched=300.0, has_events=False, lifecycle=lifecycle)
+    let_go = []
+    for now in (600.0, 899.0, 900.0, 1499.0, 1500.0):
+        activity.note(member, link, now)
+        let_go.append(bool(lifecycle.tick(now)))
+    assert let_go == [False, False, False, False, True]

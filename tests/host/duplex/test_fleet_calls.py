@@ -187,7 +187,7 @@ ODD_FRAMES = {
     "no version": framed(b'{"id":1,"method":"host/log"}'),
     "UTF-16": framed('{"jsonrpc":"2.0","method":"host/log"}'.encode("utf-16")),
     "a method that is a number": frame(id=1, method=5),
-    "an id that is a text": frame(id="1", method="host/snapshot/get"),
+    "an id that is a long text": frame(id="1" * 1_025, method="host/snapshot/get"),
     "an id that is a fraction": frame(id=1.5, method="host/snapshot/get"),
     "an id below 0": frame(id=-1, method="host/snapshot/get"),
     "an id over 64 bits": frame(id=2**64, method="host/snapshot/get"),
@@ -396,14 +396,24 @@ def test_a_render_that_takes_too_long_is_shown_as_wedged_until_the_next_answer(b
     assert len(both.named("recovered")) == 1
 
 
-def test_who_waited_for_an_answer_is_told_that_something_came_and_was_no_message(both: Lab) -> None:
-    both.plugin("puppet", "render-hangs", render_s=0.05)
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"id": 3, "result": {}', "not_a_message"),
+        (b'{"jsonrpc": "2.0", "result": [%b0]}' % (b"0," * 100_000), "too_many_values"),
+    ],
+    ids=["unfinished", "overfull"],
+)
+def test_who_waited_for_an_answer_is_told_that_something_came_and_was_dropped(
+    both: Lab, body: bytes, reason: str
+) -> None:
+    both.plugin("puppet", "render-hangs", render_s=0.05, values=1_000)
     fleet = both.fleet()
-    both.call("write", written(framed(b'{"id": 3, "result": {}')))
+    both.call("write", written(framed(body)))
     with pytest.raises(PluginFailure) as caught:
         both.run(fleet["puppet"].render, 8, 2)
     assert caught.value.code is FailureCode.TIMEOUT
-    assert "not_a_message 1" in caught.value.hint
+    assert f"{reason} 1" in caught.value.hint
     assert "plughost check" in caught.value.hint
 
 

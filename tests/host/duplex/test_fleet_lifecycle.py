@@ -85,12 +85,11 @@ def test_an_eager_plugin_comes_back_by_itself_after_its_backoff(both: Lab) -> No
     ]
 
 
-def test_a_lazy_plugin_waits_for_demand_after_its_backoff(both: Lab) -> None:
+def test_a_lazy_plugin_is_started_again_after_its_backoff_though_nobody_asks(both: Lab) -> None:
     both.plugin(backoff_s=[0.001])
     fleet = both.fleet()
     both.together(both.calling("exit"))
-    both.until(lambda: fleet["puppet"].state is State.IDLE)
-    assert both.status().starts == 1
+    both.until(lambda: fleet["puppet"].state is State.RUNNING and both.status().starts == 2)
 
 
 def test_a_call_during_the_backoff_waits_for_the_next_process(both: Lab) -> None:
@@ -261,6 +260,18 @@ def test_one_that_nobody_uses_is_let_go_and_starts_again(both: Lab) -> None:
     assert both.pid() != pid
 
 
+@pytest.mark.requirement("duplex:lifecycle:demand")
+def test_one_that_was_used_again_is_let_go_all_the_same(both: Lab) -> None:
+    both.plugin(life={"idle_reap_secs": 1})
+    both.plugin("other")
+    fleet = both.fleet()
+    pid = both.pid()
+    both.pid("other")  # which takes a while
+    assert both.pid() == pid
+    both.until(lambda: fleet["puppet"].state is State.IDLE)
+    assert not is_alive(pid)
+
+
 def install(program: Path) -> None:
     """Make *program* a plugin that runs, at once and whole."""
     made = program.with_suffix(".new")
@@ -305,16 +316,24 @@ def test_one_that_is_busy_with_what_was_published_is_not_idle(both: Lab, count: 
     both.plugin(caps={"event_bus": True}, hears=("t",), life=life, write_s=60.0)
     both.plugin("other", life=life)
     fleet = both.fleet()
+    both.pid("other")
     pipe = both.pipe("reading")
     both.call("block", {"pipe": str(pipe)})
     for _ in range(count):
         both.run(fleet.publish, "t", b"x" * size)
-    both.call("echo", of="other")  # after it, so that it is let go later
-    both.until(lambda: fleet["other"].state is State.IDLE)
-    assert fleet["puppet"].state is State.RUNNING
+    both.call("echo", of="other")  # after it, so that it would be let go later
+    both.until(lambda: let_go(both))
+    assert let_go(both)[0] == "other"
+    asked = both.begin(both.calling("told"))
     both.meet(pipe)
+    both.wait_for(asked)
     assert len(both.heard(count)) == count
     assert both.status().starts == 1
+
+
+def let_go(lab: Lab) -> list[str]:
+    """Return who was let go, in order."""
+    return [each.plugin for each in lab.named("plugin_state") if each.what.after == State.SHUTTING_DOWN]
 
 
 def test_one_that_leaves_its_input_unread_is_let_go_in_the_end(both: Lab) -> None:
@@ -323,6 +342,7 @@ def test_one_that_leaves_its_input_unread_is_let_go_in_the_end(both: Lab) -> Non
     both.call("block")
     both.run(fleet.publish, "t", b"x")
     both.until(lambda: fleet["puppet"].state is State.IDLE)
+    assert let_go(both) == ["puppet"]
     assert both.status().failures == 0
 
 

@@ -53,6 +53,27 @@ def test_a_key_overtakes_the_events_and_calls_that_wait(both: Lab) -> None:
     both.heard(50)
 
 
+@pytest.mark.requirement("duplex:lane:keys-first")
+def test_who_presses_more_keys_than_wait_is_told_that_not_all_are_delivered(both: Lab) -> None:
+    both.plugin(write_s=60.0, key_lane=8)
+    fleet = both.fleet()
+    pipe = both.pipe("reading")
+
+    def press(count: int) -> list[bool]:
+        return [fleet["puppet"].key("x" * 3_000, key("a")) for _ in range(count)]
+
+    early = both.run(press, 10)  # nothing runs yet
+    assert early == [True] * 8 + [False] * 2
+    both.call("block", {"pipe": str(pipe)})
+    late = both.run(press, 200)  # it reads none of them
+    assert late[0]
+    assert late[-8:] == [False] * 8
+    both.meet(pipe)
+    told = len(both.told(method="plugin/handle_key"))
+    assert told + both.status().dropped_keys == 210
+    assert late.count(False) + early.count(False) == both.status().dropped_keys
+
+
 @pytest.fixture
 def swallowed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[bytes]]:
     """From its call on, pipes take everything at once, as of plugins that read as fast as one can write."""
@@ -171,7 +192,7 @@ def test_64_keys_wait_and_then_the_oldest_go_and_are_counted(both: Lab, more: in
     for number in range(8):  # more than a pipe holds: nothing is written any more
         both.run(fleet.publish, "t", b"%d" % number + LARGE)
     for number in range(64 + more):
-        assert both.run(fleet["puppet"].key, str(number), key("a"))
+        assert both.run(fleet["puppet"].key, str(number), key("a")) is (number < 64)
     both.meet(pipe)
     both.heard(8)
     screens = [each["screen_id"] for each in both.told(method="plugin/handle_key")]
@@ -187,7 +208,7 @@ def test_keys_that_wait_for_a_process_are_as_many_and_counted_too(both: Lab, mor
     both.together(both.calling("exit"))
     assert fleet["puppet"].state is State.BACKOFF
     for number in range(64 + more):
-        assert both.run(fleet["puppet"].key, str(number), key("a"))
+        assert both.run(fleet["puppet"].key, str(number), key("a")) is (number < 64)
     both.until(lambda: fleet["puppet"].state is State.RUNNING)
     screens = [each["screen_id"] for each in both.told(method="plugin/handle_key")]
     assert screens == [str(number) for number in range(more, 64 + more)]
@@ -279,10 +300,10 @@ def test_calls_that_wait_for_another_plugin_are_bounded_in_bytes(both: Lab) -> N
     pipe = both.pipe("reading")
     both.call("block", {"pipe": str(pipe)}, of="owner")
     begun = both.begin(both.calling("ask-large", {"count": 6, "size": 12_000_000}, of="asker"))
-    both.until(lambda: sum(b"-32603" in each.what.frame for each in both.named("frame", of="asker")) == 2)
-    assert both.status("asker").unanswered == 4
+    both.until(lambda: sum(b"-32603" in each.what.frame for each in both.named("frame", of="asker")) == 4)
+    assert both.status("asker").unanswered == 2
     both.meet(pipe)
-    assert both.wait_for(begun) == [{"answers": {"result": 4, "-32603": 2}}]
+    assert both.wait_for(begun) == [{"answers": {"result": 2, "-32603": 4}}]
     again = both.together(both.calling("ask-large", {"count": 2, "size": 12_000_000}, of="asker"))
     assert again == [{"answers": {"result": 2}}]
 

@@ -1,5 +1,7 @@
 """The buffer below every decoder: nothing is lost, nothing is searched twice."""
 
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 from plughost_sdk.frames.buffer import Buffer
@@ -112,3 +114,17 @@ def test_whatever_is_asked_in_whatever_order_it_behaves_like_one_run_of_bytes(as
         assert len(buffer) == len(run)
     assert buffer.find(b"\n") == run.find(b"\n")
     assert buffer.take(len(run)) == run
+
+
+def test_what_follows_a_long_run_in_its_last_piece_does_not_keep_the_run_in_memory():
+    size, buffer = 4_194_304, Buffer()
+    tracemalloc.start()
+    try:
+        for _ in range(63):
+            buffer.append(bytes(65_536))
+        buffer.append(bytes(65_536) + b"next")
+        buffer.take(size)
+        assert tracemalloc.get_traced_memory()[0] < size / 4
+    finally:
+        tracemalloc.stop()
+    assert buffer.take(4) == b"next"

@@ -1,4 +1,4 @@
-"""The chunks of usage, as they are published, to sums by day, project and model. Believes nothing that is odd.
+"""Sums by day, project and model of published `UsageDataEvent`s. Leaves out whatever is odd.
 
 The SDK's `Accumulator` puts chunks together and notices when one is missing. Until a publish came whole, the one before
 it is what is known.
@@ -6,13 +6,15 @@ it is what is known.
 
 from typing import NamedTuple
 
-from plughost_sdk import duplex
+from plughost_sdk import duplex, msgpack
 
-WIRE_VERSION = 1  # of what is published; another one is shown as such, and not read
-MOST_ROWS = 200_000  # of one publish: years of days, projects and models
+WIRE_VERSION = 3  # of what is published; another one is shown as such, and not read
+MOST_ROWS = 200_000  # calls of one publish: years of work
+DAY = 10  # characters at the beginning of a timestamp: 2026-01-05
 LONGEST_NAME = 200  # characters
 LARGEST = 10**15  # calls or tokens of one row: whatever says more is not to be believed
-COLUMNS = ("calls", "input", "output", "cached")
+INPUT = ("input_tokens", "cache_creation_tokens")
+TOKENS = (*INPUT, "output_tokens", "reasoning_tokens", "cache_read_tokens")
 
 EXPLANATIONS = {
     "empty": "nothing was published yet",
@@ -46,7 +48,7 @@ NOTHING = Sum(0, 0, 0, 0)
 
 
 class Row(NamedTuple):
-    """What one model did for one project on one day."""
+    """What one call of a model did for one project on one day."""
 
     day: str
     project: str
@@ -60,7 +62,7 @@ class Ledger:
     def __init__(self):
         self.rows = []
         self.odd_rows = 0
-        self._chunks = duplex.Accumulator(WIRE_VERSION)
+        self._chunks = duplex.Accumulator(WIRE_VERSION, msgpack.unpack)
         self._sums = {}  # what was added up already: a screen is drawn more often than anything is published
 
     @property
@@ -108,18 +110,20 @@ class Ledger:
 
 
 def _rows(data):
-    rows = data.get("rows") if isinstance(data, dict) else None
-    return rows if isinstance(rows, list) else []
+    calls = data.get("calls") if isinstance(data, dict) else None
+    return calls if isinstance(calls, list) else []
 
 
 def _row(value):
-    """Return a row, or None for what is none."""
+    """Return the row of a `ProviderCall`, or None for what is none."""
     if not isinstance(value, dict):
         return None
-    names = [value.get(key) for key in ("day", "project", "model")]
-    numbers = [value.get(key, 0) for key in COLUMNS]
+    names = [value.get(key) for key in ("timestamp", "project", "model")]
+    tokens = {key: value.get(key, 0) for key in TOKENS}
     if not all(isinstance(name, str) and 0 < len(name) <= LONGEST_NAME for name in names):
         return None
-    if not all(type(number) is int and 0 <= number <= LARGEST for number in numbers):
+    if not all(type(number) is int and 0 <= number <= LARGEST for number in tokens.values()):
         return None
-    return Row(*names, Sum(*numbers))
+    fresh, output = sum(tokens[key] for key in INPUT), tokens["output_tokens"] + tokens["reasoning_tokens"]
+    day, project, model = names
+    return Row(day[:DAY], project, model, Sum(1, fresh, output, tokens["cache_read_tokens"]))

@@ -4,7 +4,7 @@ Logs are written by other programs, in several versions, while we read them: not
 """
 
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 LONGEST_NAME = 200  # characters of a project or a model
@@ -14,14 +14,26 @@ UNKNOWN = "unknown"
 
 
 class Call(NamedTuple):
-    """One call of a model, and its tokens. Those that came from a cache are counted apart."""
+    """One call of a model, and its tokens. Those that came from a cache are counted apart.
 
-    day: date
+    Those of *input* that were written into a cache are *created*.
+    """
+
+    moment: datetime  # in UTC, so that the same log gives the same days everywhere
     project: str
     model: str
     input: int
     output: int
     cached: int
+    created: int
+    provider: str
+    session: str
+    path: str
+    branch: str | None
+
+    @property
+    def day(self):
+        return self.moment.date()
 
 
 def read(kind, content, folder):
@@ -61,26 +73,35 @@ def _claude(objects, folder):
             continue
         try:
             cached = _tokens(usage, "cache_read_input_tokens")
-            fresh = _tokens(usage, "input_tokens") + _tokens(usage, "cache_creation_input_tokens")
+            created = _tokens(usage, "cache_creation_input_tokens")
+            fresh = _tokens(usage, "input_tokens") + created
             output = _tokens(usage, "output_tokens")
-            day = _day(line.get("timestamp"))
+            moment = _moment(line.get("timestamp"))
         except ValueError:
             bad += 1
             continue
         project = _name(_last_part(line.get("cwd")) or folder)
         key = message.get("id") if isinstance(message.get("id"), str) else number
-        calls[key] = Call(day, project, _name(message.get("model")), fresh, output, cached)
+        calls[key] = Call(
+            *(moment, project, _name(message.get("model")), fresh, output, cached, created),
+            provider="claude",
+            session=_name(line.get("sessionId")),
+            path=_name(line.get("cwd")),
+            branch=_name(line.get("gitBranch")) if line.get("gitBranch") else None,
+        )
     return list(calls.values()), bad
 
 
 def _codex(objects, folder):
     """A line tells the tokens; those before it told the project and the model."""
-    calls, bad, project, model = [], 0, folder, UNKNOWN
+    calls, bad, project, model, path, session = [], 0, folder, UNKNOWN, UNKNOWN, UNKNOWN
     for line in objects:
         payload = line.get("payload")
         if not isinstance(payload, dict):
             continue
         project = _last_part(payload.get("cwd")) or project
+        path = payload.get("cwd") or path
+        session = payload.get("id") if line.get("type") == "session_meta" else session
         model = payload.get("model") or model
         info = payload.get("info")
         usage = info.get("last_token_usage") if isinstance(info, dict) else None
@@ -88,11 +109,12 @@ def _codex(objects, folder):
             continue
         try:
             whole, cached = _tokens(usage, "input_tokens"), _tokens(usage, "cached_input_tokens")
-            output, day = _tokens(usage, "output_tokens"), _day(line.get("timestamp"))
+            output, moment = _tokens(usage, "output_tokens"), _moment(line.get("timestamp"))
         except ValueError:
             bad += 1
             continue
-        calls.append(Call(day, _name(project), _name(model), max(0, whole - cached), output, cached))
+        told = (moment, _name(project), _name(model), max(0, whole - cached), output, cached, 0)
+        calls.append(Call(*told, provider="codex", session=_name(session), path=_name(path), branch=None))
     return calls, bad
 
 
@@ -103,13 +125,13 @@ def _tokens(usage, key):
     return value
 
 
-def _day(timestamp):
-    """Return the day of an ISO timestamp, in UTC, so that the same log gives the same days everywhere."""
+def _moment(timestamp):
+    """Return the time that an ISO timestamp tells, in UTC."""
     if not isinstance(timestamp, str):
         raise ValueError("no timestamp")
     try:
         moment = datetime.fromisoformat(timestamp)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).date()
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError:  # the first hours of the year 1, or the last of 9999
         raise ValueError("no day of our calendar") from None
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from plughost_sdk import duplex
 
-from session_reader import logs
+from session_reader import logs, usage
 
 SUFFIX = ".jsonl"
 DEEPEST = 6  # directories beneath a root: logs lie one below it, or three by date
@@ -32,6 +32,7 @@ class Scan:
         self._host = host
         self._files = {}  # by path: its size, its calls, the number of its bad lines
         self._found = self._left_out = 0
+        self.current = ""  # the folder that was read last
 
     def run(self):
         """Read what is new. Yields how far it is, now and then."""
@@ -70,25 +71,23 @@ class Scan:
             "days": len({call.day for call in calls}),
         }
 
+    @property
+    def is_partial(self):
+        """Whether some of what there is could not be read."""
+        return self._left_out > 0
+
     def rows(self):
-        """Return one row for each day, project and model, in that order."""
-        sums = {}
-        for call in self._calls():
-            row = sums.setdefault((call.day, call.project, call.model), [0, 0, 0, 0])
-            for column, value in enumerate((1, call.input, call.output, call.cached)):
-                row[column] += value
-        return [
-            {
-                "day": day.isoformat(),
-                "project": project,
-                "model": model,
-                "calls": calls,
-                "input": fresh,
-                "output": output,
-                "cached": cached,
-            }
-            for (day, project, model), (calls, fresh, output, cached) in sorted(sums.items())
+        """Return every call as the wire has it, oldest first."""
+        found = [
+            usage.row(path, number, call)
+            for path, (_, calls, _) in self._files.items()
+            for number, call in enumerate(calls)
         ]
+        return sorted(found, key=lambda each: (each["timestamp"], each["id"]))
+
+    def data(self, index, rows):
+        """Return `UsageData` of chunk *index*: the aggregates are in the first one."""
+        return usage.data(sorted(self._calls()), rows) if index == 0 else usage.rest(rows)
 
     def _calls(self):
         return (call for _, calls, _ in self._files.values() for call in calls)
@@ -114,6 +113,7 @@ class Scan:
             self._skip(path, error)
             return
         self._files[path] = (size, *logs.read(source.kind, content, folder))
+        self.current = folder
 
     def _skip(self, path, error):
         self._left_out += 1

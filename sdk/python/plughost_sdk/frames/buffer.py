@@ -65,13 +65,36 @@ class Buffer:
     def take(self, count: int, *, drop: int = 0) -> bytes:
         """Remove and return the first *count* bytes, and remove *drop* more after them."""
         if self._tail and self.at + count + drop > len(self.data):
-            self._join()
+            taken = self._take_across(count)
+            if drop:
+                self.take(drop)
+            return taken
         end = self.at + count
         taken = self.data[self.at : end]
         self.at = end + drop
         if self.at >= len(self.data):
             self._next_piece()
         return taken
+
+    def _take_across(self, count: int) -> bytes:
+        """Like `take`, of what may end in the tail. Joins no more than is taken, so that the rest does not hold it."""
+        pieces, left, used = [self.data[self.at : self.at + count]], count, 0
+        left -= len(pieces[0])
+        self.at += len(pieces[0])
+        while left > 0 and used < len(self._tail):
+            pieces.append(self._tail[used][:left])
+            left -= len(pieces[-1])
+            used += 1
+        if used:
+            last = self._tail[used - 1]
+            self.data, self.at = last[len(pieces[-1]) :], 0
+            self._searched = len(self.data) if used <= self._searched_pieces else 0
+            self._tail_size -= sum(map(len, self._tail[:used]))
+            self._searched_pieces = max(0, self._searched_pieces - used)
+            del self._tail[:used]
+        if self.at >= len(self.data):
+            self._next_piece()
+        return b"".join(pieces)
 
     def clear(self) -> None:
         self.data, self.at = b"", 0

@@ -32,6 +32,11 @@ def _head(size: int) -> bytes:
     return head
 
 
+def header(size: int) -> bytes:
+    """Return the header block of a body of *size* bytes."""
+    return _heads.get(size) or _head(size)
+
+
 def encode(body: bytes, limit: int) -> bytes:
     """Return *body* behind its header block. Raises FrameTooLarge if it is longer than *limit* bytes."""
     size = len(body)
@@ -100,6 +105,21 @@ class ContentLengthDecoder:
     def pending(self) -> int:
         """Bytes received and not yet returned as a frame."""
         return len(self._buffer) + self._header_bytes
+
+    @property
+    def awaited(self) -> int:
+        """How long the body is that is being read, by its header; -1 between two bodies."""
+        return self._size
+
+    @property
+    def received(self) -> int:
+        """How many bytes of the body that is being read have come."""
+        return len(self._buffer)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the stream has ended."""
+        return self._eof
 
     @property
     def scanned(self) -> int:

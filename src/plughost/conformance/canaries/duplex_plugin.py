@@ -26,7 +26,7 @@ class Plugin(Server):
 
     def __init__(self, fault):
         super().__init__(fault)
-        self.is_ending = False
+        self.is_ending = self.is_over = False
 
     def run(self):
         if self.fault == "prints-first":
@@ -34,7 +34,7 @@ class Plugin(Server):
         if self.fault == "exits-at-once":
             return 3
         self.look_for_old_crashes()
-        while (message := self.wire.next()) is not None:
+        while not self.is_over and (message := self.wire.next()) is not None:
             self.handle(message)
         if self.fault == "prints-at-its-exit":
             write(b"bye\n")
@@ -100,6 +100,8 @@ class Plugin(Server):
             return self.wire.refuse(mine, NOT_FOUND, str(error))
         if mine is not None and result is not None:
             self.wire.answer(mine, result)
+        if method == "plugin/shutdown":
+            self.finish(is_told=mine is None)
         return None
 
     def unknown(self, mine, method):
@@ -184,6 +186,12 @@ class Plugin(Server):
         if self.fault == "silent-at-shutdown":
             return None
         return {}
+
+    def finish(self, is_told):
+        if is_told and self.fault == "exit-1-if-told":
+            sys.exit(1)
+        waits = ("waits-for-the-end", *(("deaf-to-a-told-shutdown",) if is_told else ()))
+        self.is_over = self.fault not in (*waits, "ignores-the-end")
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ def terms(binding: DuplexBinding) -> Terms:
         handshake_s=limits.handshake_s,
         write_s=limits.write_s,
         frame_bytes=limits.frame_bytes,
+        values=limits.values,
         bounds=_bounds(keys=limits.key_lane),
     )
 
@@ -215,7 +216,7 @@ def answer(ask: Ask, result: Raw) -> Any:
 
 
 def _decoded(result: Raw) -> Any:
-    return _ANY.decode(bytes(result))
+    return _ANY.decode_part(result)
 
 
 _ANY = strict_json.Decoder(object, "result")
@@ -254,6 +255,7 @@ _NO_ANSWER = (
     Reason.WRONG_METHOD,
     Reason.WRONG_ERROR,
     Reason.UNKNOWN_ID,
+    Reason.TOO_MANY_VALUES,
 )
 
 
@@ -265,7 +267,8 @@ def _unheard(binding: Binding, session: DuplexSession) -> str | None:
     if not dropped:
         return None
     return (
-        f"It did write what is no message, or answers nothing that was asked, and was dropped: {', '.join(dropped)}. "
+        "It did write what is no message, holds too many values, or answers nothing that was asked, and was dropped: "
+        f"{', '.join(dropped)}. "
         f"Perhaps that was the answer: `plughost check {binding.reference or 'PLUGIN'}` says what is wrong with it."
     )
 

@@ -14,8 +14,10 @@ be gone.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from msgspec import Struct
 
@@ -53,24 +55,42 @@ class Waiting(Struct, frozen=True, gc=False):
     shown: bytes  # the body, as whoever watches may see it
 
 
+class Promised(Struct, frozen=True):
+    """A reply of *size* bytes that is encoded when it leaves. Until then only what it is made of is held."""
+
+    number: int
+    size: int
+    encode: Callable[[], tuple[bytes, bytes]]  # returns the frame and its body
+
+
+Reply = Waiting | Promised
+
+
+def _size(reply: Reply) -> int:
+    return reply.size if type(reply) is Promised else len(reply.frame)  # type: ignore[union-attr]
+
+
 # What it is to look at the first of what a signal's handler has taken meanwhile, or added to.
 _CHANGED = (LookupError, StopIteration, RuntimeError)
-_NONE: deque[Waiting] = deque(maxlen=0)  # an empty lane: five hundred idle plugins have three of them each
+_NONE: deque[Any] = deque(maxlen=0)  # an empty lane: five hundred idle plugins have three of them each
 
 
 class Lanes:
     """The frames that wait for one process."""
 
     __slots__ = (
-        "_bounds", "_event_bytes", "_number", "calls", "events", "keys", "lost_events", "lost_keys", "replies",
+        "_bounds", "_event_bytes", "_number", "_reply_bytes", "calls", "events", "keys", "lost_events", "lost_keys",
+        "replies",
     )  # fmt: skip
 
     def __init__(self, bounds: Bounds) -> None:
         self.lost_keys = self.lost_events = 0  # since the beginning
         self._bounds = bounds
-        self.keys = self.replies = self.events = _NONE
+        self.keys: deque[Waiting] = _NONE
+        self.replies: deque[Reply] = _NONE
+        self.events: deque[Waiting] = _NONE
         self.calls: dict[int, Waiting] = {}  # by id, because callers give up
-        self._event_bytes = 0
+        self._event_bytes = self._reply_bytes = 0
         self._number = 0
 
     def __len__(self) -> int:
@@ -97,11 +117,11 @@ class Lanes:
         """Return how many frames wait in *lane*."""
         return len(self.calls if lane is Lane.CALL else self._lane(lane))
 
-    def has_room(self, reply: bytes) -> bool:
-        """Tell whether *reply* has room: not if the plugin leaves too much unread of what it asked for."""
-        if len(reply) <= SMALL_BYTES or not self.replies:
+    def has_room(self, size: int) -> bool:
+        """Tell whether a reply of *size* bytes has room: not if the plugin leaves too much of its answers unread."""
+        if size <= SMALL_BYTES or not self.replies:
             return True
-        return sum(len(each.frame) for each in self.replies) + len(reply) <= self._bounds.reply_bytes
+        return self._reply_bytes + size <= self._bounds.reply_bytes
 
     def holds(self, call_id: int) -> bool:
         """Tell whether a call still waits."""
@@ -118,6 +138,7 @@ class Lanes:
         waiting, size = Waiting(self._number, frame, shown), len(frame)
         self._lane(lane, begin=True).append(waiting)
         if lane is Lane.REPLY:
+            self._reply_bytes += size
             return 0
         if lane is Lane.EVENT:
             self._event_bytes += size
@@ -132,6 +153,12 @@ class Lanes:
             self._count_lost(lane, gone)
         return gone
 
+    def promise(self, size: int, encode: Callable[[], tuple[bytes, bytes]]) -> None:
+        """Let a reply of *size* bytes wait that is encoded when it leaves: one that is not read costs no encoding."""
+        self._number += 1
+        self._lane(Lane.REPLY, begin=True).append(Promised(self._number, size, encode))
+        self._reply_bytes += size
+
     def take(self, *, all_lanes: bool) -> list[Waiting]:
         """Return what is written next, urgent first: every key, and one frame more or some small ones.
 
@@ -144,6 +171,7 @@ class Lanes:
         size, most = 0, len(taken) + JOINED
         while len(taken) < most:
             try:
+                first: Reply
                 if self.replies:
                     first, pop = self.replies[0], self._pop_reply
                 elif self.calls and (not self.events or self._first_call().number < self.events[0].number):
@@ -152,7 +180,7 @@ class Lanes:
                     first, pop = self.events[0], self._pop_event
                 else:
                     break
-                if size and size + len(first.frame) > JOINED_BYTES:  # it would not be alone
+                if size and size + _size(first) > JOINED_BYTES:  # it would not be alone
                     break
                 waiting = pop()
             except _CHANGED:
@@ -181,6 +209,7 @@ class Lanes:
         """Forget everything."""
         self.clear_notifications()
         self.replies = _NONE
+        self._reply_bytes = 0
         self.calls.clear()
 
     def clear_notifications(self) -> None:
@@ -190,11 +219,11 @@ class Lanes:
         self.keys = self.events = _NONE
         self._event_bytes = 0
 
-    def _lane(self, lane: Lane, *, begin: bool = False) -> deque[Waiting]:
+    def _lane(self, lane: Lane, *, begin: bool = False) -> deque[Any]:
         match lane:
             case Lane.KEY:
                 if begin and self.keys is _NONE:
-                    fresh: deque[Waiting] = deque()
+                    fresh: deque[Any] = deque()
                     self.keys = self.keys or fresh
                 return self.keys
             case Lane.REPLY:
@@ -230,10 +259,14 @@ class Lanes:
         return self.calls.pop(next(iter(self.calls)))
 
     def _pop_reply(self) -> Waiting:
-        waiting = self.replies.popleft()
+        reply = self.replies.popleft()
+        size = _size(reply)
+        self._reply_bytes -= size
         if not self.replies:
             self.replies = _NONE
-        return waiting
+        if isinstance(reply, Promised):
+            return Waiting(reply.number, *reply.encode())
+        return reply
 
     def _pop_event(self) -> Waiting:
         waiting = self.events.popleft()

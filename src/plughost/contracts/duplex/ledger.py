@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 
+SPARE = 1_024  # deadlines of calls that are over, which are kept beside as many as there are calls under way
 FIRST_ID = 1  # ids count up from here in every process; 0 is legal but never given out
 
 
@@ -41,6 +42,16 @@ class Ledger:
     def expect(self, call_id: int, until: float) -> None:
         """Note until when a call waits."""
         heapq.heappush(self._deadlines, (until, call_id))
+        if len(self._deadlines) > SPARE + 2 * len(self.methods):
+            self._forget_closed()
+
+    def _forget_closed(self) -> None:
+        """Let go of deadlines of calls that are over: an early one that is not would keep them all."""
+        before = len(self._deadlines)
+        kept = [each for each in self._deadlines if each[1] in self.methods]
+        heapq.heapify(kept)
+        if len(self._deadlines) == before:  # else a signal's handler has added to it
+            self._deadlines = kept
 
     def close(self, call_id: int) -> str:
         """Note that a call is over. Returns its method."""

@@ -21,6 +21,9 @@ from .screen import Viewport, WireBuffer
 
 ABI_VERSION = 2  # of the contract: the plugin's manifest and its answer to init have to name it
 FRAME_BYTES = 16_777_216  # of one body, either way; equal is allowed
+VALUES = (
+    1_048_576  # of one message, as `meter` counts them: a screen of 300 by 100 cells in colour has 800 000
+)
 Header = tuple[str, str]
 PLAIN = (bytes, type(None))  # of a payload that needs no more checks
 

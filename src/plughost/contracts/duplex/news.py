@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 from msgspec import Raw
 
-from ...messages.jsonrpc import ErrorResponse, Reason, Response
+from ...messages.jsonrpc import ErrorResponse, Id, Reason, Response
 from ..base import Fault
 from .introduction import Introduction
 from .lanes import Lane
@@ -24,7 +24,7 @@ class InitDone:
 class Called:
     """The plugin asks the host for something: `answer` or `refuse` it under *id*."""
 
-    id: int
+    id: Id
     method: str
     params: Raw
 

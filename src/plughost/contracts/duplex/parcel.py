@@ -26,7 +26,12 @@ class Parcel(NamedTuple):
 
 def parcel(body: bytes) -> Parcel:
     """Return *body* in its frame. Raises LocalProtocolError if it fits none."""
+    return Parcel(body, framed(body, FRAME_BYTES, "a notification"))
+
+
+def framed(body: bytes, limit: int, what: str) -> bytes:
+    """Return the frame of *body*, which is *what*. Raises LocalProtocolError if that has over *limit* bytes."""
     try:
-        return Parcel(body, content_length.encode(body, FRAME_BYTES))
+        return content_length.encode(body, limit)
     except FrameTooLarge as error:
-        raise LocalProtocolError(f"a notification cannot be sent: {error}") from error
+        raise LocalProtocolError(f"{what} cannot be sent: {error}") from error

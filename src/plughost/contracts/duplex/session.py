@@ -15,32 +15,33 @@ from collections import Counter
 from typing import Any, assert_never
 
 from msgspec.structs import replace
-from plughost_sdk.frames import content_length
 from plughost_sdk.frames.errors import FrameError, FrameTooLarge, TruncatedFrame
 
 from ...autopsy import ExitStatus
 from ...errors import LocalProtocolError, RemoteProtocolError
 from ...failures import FailureCode, Stage
 from ...messages import jsonrpc
-from ...messages.jsonrpc import Reason
+from ...messages.jsonrpc import Id, Reason
 from ...messages.quoting import quote
 from ..base import Channel, EndWanted, Fault, FramePassed, HandshakeDone, Rung
 from ..conversation import Conversation, Speaker
-from . import introduction, progress
+from . import bulk, introduction, progress
+from .inbox import Inbox, Overfull
 from .introduction import Introduction
 from .lanes import Lane, Lanes
 from .ledger import Ledger
 from .messages import InitParams, ShutdownParams
 from .news import Answered, Called, Dropped, Ignored, InitDone, News, Told, worth_telling
-from .parcel import Parcel, parcel
+from .parcel import Parcel, framed, parcel
 from .states import INITIAL, TRANSITIONS, Said, State
 from .terms import Terms
 
-HEAD_BYTES = 400  # of a chunk that is no frame, kept to be shown
 UNSHOWN = "…"  # in place of the plugin's configuration, which may hold secrets
+MALFORMED = FailureCode.MALFORMED_RESPONSE
 _RUNNING, _STDIN = State.RUNNING, Channel.STDIN  # found in a fraction of the time, several times a call
 _OPEN = (State.STARTED, State.INITIALISING, State.RUNNING)
 _TALKING = (*_OPEN, State.SHUTTING_DOWN)
+_LATE = Fault(FailureCode.TIMEOUT, Stage.EXECUTE, "it did not answer in time", "limits.timeout_s")
 _NOTHING: list[tuple[Channel, bytes]] = []
 
 
@@ -48,7 +49,7 @@ class DuplexSession(Conversation[State, Said]):
     """One process of the `duplex` contract, from its start to its exit."""
 
     __slots__ = (
-        "_asked", "_ending", "_frames", "_head", "_init_id", "_init_until", "_shutdown_id",
+        "_asked", "_ending", "_inbox", "_init_id", "_init_until", "_shutdown_id",
         "_terms", "_until", "at_rest", "calls", "fault", "ignored", "introduction", "lanes", "news", "unsent",
     )  # fmt: skip
 
@@ -58,11 +59,11 @@ class DuplexSession(Conversation[State, Said]):
         self.fault: Fault | None = None
         self.ignored: Counter[Reason] = Counter()
         self._terms = terms
-        self._frames = content_length.ContentLengthDecoder(terms.frame_bytes)
+        self._inbox = Inbox(terms.frame_bytes, terms.values)
         self.lanes = Lanes(terms.bounds)
         self.news: list[News] = []  # for `next_news`; who is in a hurry may look whether it is empty
         self.calls = Ledger()
-        self._asked: dict[int, None] = {}  # the plugin's calls
+        self._asked: dict[Id, None] = {}  # the plugin's calls
         self._init_id: int | None = None
         self._shutdown_id: int | None = None
         self._init_until: float | None = None
@@ -70,7 +71,6 @@ class DuplexSession(Conversation[State, Said]):
         self.at_rest = False  # see `come_to_rest`
         self.unsent = False  # something was handed out and is not written yet
         self._ending = False
-        self._head = b""
 
     # What the host does
 
@@ -78,7 +78,7 @@ class DuplexSession(Conversation[State, Said]):
         """Tell the plugin who it is and what it may do. Raises LocalProtocolError if that does not fit a frame."""
         call_id = self.calls.next_id
         body = jsonrpc.encode_request(call_id, "plugin/init", init)
-        frame = self._framed(body, "plugin/init")
+        frame = framed(body, self._terms.frame_bytes, "plugin/init")
         if init.config is not None:
             body = jsonrpc.encode_request(call_id, "plugin/init", replace(init, config=UNSHOWN))
         self._advance(Speaker.HOST, Said.INIT)
@@ -101,7 +101,7 @@ class DuplexSession(Conversation[State, Said]):
             self._now = now
         call_id = self.calls.next_id
         body = jsonrpc.encode_request(call_id, method, params)
-        frame = self._framed(body, method)
+        frame = framed(body, self._terms.frame_bytes, method)
         self.calls.next_id += 1
         if self.fault is not None:
             self.news.append(Answered(call_id, method, self.fault, sent=False))
@@ -127,7 +127,7 @@ class DuplexSession(Conversation[State, Said]):
         calls, call_id = self.calls, self.calls.next_id
         body = jsonrpc.encode_request(call_id, method, params)
         if len(body) > self._terms.frame_bytes:
-            self._framed(body, method)  # it finds the words
+            framed(body, self._terms.frame_bytes, method)  # it finds the words
         calls.next_id = call_id + 1
         calls.methods[call_id] = method
         self._now = now
@@ -170,25 +170,27 @@ class DuplexSession(Conversation[State, Said]):
                 self.news.append(Dropped(lane, count))
         return True
 
-    def answer(self, id: int, result: Any) -> bool:
+    def answer(self, id: Id, result: Any) -> bool:
         """Answer the plugin's call *id*. Returns False if the result does not fit: the plugin is told so.
 
         Raises LocalProtocolError if it has no such call. An answer to a process that is gone is dropped.
         """
-        body = jsonrpc.encode_response(id, result)
-        fits = len(body) <= self._terms.frame_bytes and self.lanes.has_room(body)
-        if fits:
-            self._reply(id, body)
-        else:
-            self.refuse(id, jsonrpc.INTERNAL_ERROR, f"no room for a result of {len(body)} bytes")
-        return fits
+        size, encode = bulk.prepared(id, result)
+        if size > self._terms.frame_bytes or not self.lanes.has_room(size):
+            self.refuse(id, jsonrpc.INTERNAL_ERROR, f"no room for a result of {size} bytes")
+            return False
+        if self._take_asked(id):
+            self.lanes.promise(size, encode)
+        return True
 
-    def refuse(self, id: int, code: int, message: str, data: Any = None) -> None:
+    def refuse(self, id: Id, code: int, message: str, data: Any = None) -> None:
         """Answer the plugin's call *id* with an error. Raises LocalProtocolError if that does not fit."""
         body = jsonrpc.encode_error(id, code, message, data)
-        if not self.lanes.has_room(body):
+        if not self.lanes.has_room(len(body)):
             raise LocalProtocolError("too many answers wait to be read")
-        self._reply(id, body)
+        frame = framed(body, self._terms.frame_bytes, "a reply")
+        if self._take_asked(id):
+            self.lanes.put(Lane.REPLY, frame, body)
 
     def shutdown(self, *, now: float | None = None) -> None:
         """Tell the plugin to end: `plugin/shutdown`, then the end of its input, then the ladder.
@@ -208,7 +210,7 @@ class DuplexSession(Conversation[State, Said]):
         self.lanes.clear_notifications()
         self._shutdown_id = self.calls.new_id()
         body = jsonrpc.encode_request(self._shutdown_id, "plugin/shutdown", ShutdownParams())
-        frame = self._framed(body, "plugin/shutdown")
+        frame = framed(body, self._terms.frame_bytes, "plugin/shutdown")
         if initialised:
             self.lanes.put_call(self._shutdown_id, frame, body)  # behind the calls that wait
         else:  # they are not for it to hear: it never answered init
@@ -226,14 +228,13 @@ class DuplexSession(Conversation[State, Said]):
     def receive_data(self, data: bytes, channel: Channel) -> None:
         if channel is Channel.STDOUT and self.state in _TALKING:
             self.at_rest = False
-            self._head = data[:HEAD_BYTES]
-            self._frames.receive_data(data)
+            self._inbox.receive_data(data)
             self._read_frames()
 
     def receive_eof(self, channel: Channel) -> None:
         if channel is not Channel.STDOUT or self.state not in _TALKING:
             return
-        self._frames.receive_eof()
+        self._inbox.receive_eof()
         self._read_frames()
         if self.state in _OPEN:
             self._fail(FailureCode.CRASHED, f"it ended its output {self._while()}")
@@ -262,8 +263,7 @@ class DuplexSession(Conversation[State, Said]):
             if overdue is None or self._now < overdue:
                 return
             if due is not None and due[0] == overdue:
-                late = "it did not answer in time"
-                self._settle(due[1], Fault(FailureCode.TIMEOUT, Stage.EXECUTE, late, "limits.timeout_s"))
+                self._settle(due[1], _LATE)
             elif overdue == self._init_until:
                 self._fail(FailureCode.TIMEOUT, "it did not answer plugin/init in time", "limits.handshake_s")
             elif self.state is State.SHUTTING_DOWN:
@@ -323,7 +323,7 @@ class DuplexSession(Conversation[State, Said]):
     @property
     def is_listening(self) -> bool:
         """Whether the next byte from a plugin that runs is the first of a message, and everything before was heard."""
-        return self.state is _RUNNING and self._frames.is_between and not (self.news or self._events)
+        return self.state is _RUNNING and self._inbox.is_between and not (self.news or self._events)
 
     @property
     def has_to_say(self) -> bool:
@@ -354,62 +354,70 @@ class DuplexSession(Conversation[State, Said]):
     def _read_frames(self) -> None:
         while self.state in _TALKING:
             try:
-                body = self._frames.next_frame()
+                found = self._inbox.next_message()
             except TruncatedFrame:
                 if self.state is not State.SHUTTING_DOWN:  # one that is being ended may be cut off
-                    said = f"it ended its output in the middle of a frame {self._while()}"
-                    self._fail(FailureCode.CRASHED, said)
+                    self._fail(FailureCode.CRASHED, f"it ended its output inside a frame {self._while()}")
                 return
             except FrameError as error:
-                self._events.append(FramePassed("in", self._head))
+                self._events.append(FramePassed("in", self._inbox.head))
                 limit = "limits.frame_bytes" if isinstance(error, FrameTooLarge) else None
-                hint = progress.unframed(self._head, is_too_large=limit is not None)
-                self._fail(FailureCode.MALFORMED_RESPONSE, str(error), limit, hint=hint)
+                hint = progress.unframed(self._inbox.head, is_too_large=limit is not None)
+                self._fail(MALFORMED, str(error), limit, hint=hint)
                 return
-            if body is None:
+            if found is None:
                 return
+            body, message = found
             self._events.append(FramePassed("in", body))
-            message = jsonrpc.decode(body)
             if type(message) is jsonrpc.Response:  # the usual thing, in half the time
                 self._read_answer(message)
             else:
                 self._read(message)
 
-    def _read(self, message: jsonrpc.Message | jsonrpc.Ignored) -> None:
+    def _read(self, message: jsonrpc.Message | jsonrpc.Ignored | Overfull) -> None:
         match message:
             case jsonrpc.Notification(method, params):
                 self.news.append(Told(method, params))
-            case jsonrpc.Request():
-                self._read_request(message)
+            case jsonrpc.Request(id, method, params):
+                if self._accepts(message):
+                    self.news.append(Called(id, method, params))
             case jsonrpc.Response() | jsonrpc.ErrorResponse():
                 self._read_answer(message)
             case jsonrpc.Ignored(reason, detail, id):
                 self._ignore(reason, detail)
+                limit = "limits.values" if reason is Reason.TOO_MANY_VALUES else None
                 if id is not None and self._awaits(id):  # whoever waits for it waits no longer
-                    self._settle(id, Fault(FailureCode.MALFORMED_RESPONSE, self.stage, detail))
+                    self._settle(id, Fault(MALFORMED, self.stage, detail, limit))
                 elif id is not None and id == self._init_id and self.state is State.INITIALISING:
-                    self._fail(FailureCode.HANDSHAKE_FAILED, detail)
+                    self._fail(FailureCode.HANDSHAKE_FAILED, detail, limit)
+            case Overfull(request, detail):
+                if self._accepts(request):
+                    self.refuse(request.id, jsonrpc.INVALID_PARAMS, detail)
             case never:
                 assert_never(never)
 
-    def _read_request(self, request: jsonrpc.Request) -> None:
+    def _accepts(self, request: jsonrpc.Request) -> bool:
+        """Note a call of the plugin. Returns False if that is not to be served."""
         if request.id in self._asked:
             self._ignore(Reason.REPEATED_ID, f"{quote(request.method)} has the id of a call under way")
-            return
+            return False
         unanswered = len(self._asked) + self.lanes.waiting(Lane.REPLY)
         if unanswered >= 2 * self._terms.reverse_calls:  # it does not read what it is told either
             self._ignore(Reason.TOO_MANY, f"{quote(request.method)}: {unanswered} calls are unanswered")
-            return
+            return False
         self._asked[request.id] = None
         if unanswered >= self._terms.reverse_calls:
             self.refuse(request.id, jsonrpc.INTERNAL_ERROR, "too many calls at once")
-            return
-        self.news.append(Called(request.id, request.method, request.params))
+            return False
+        return True
 
     def _read_answer(self, answer: jsonrpc.Response | jsonrpc.ErrorResponse) -> None:
         methods = self.calls.methods
         if answer.id in methods and answer.id not in self.lanes.calls:
-            self.news.append(Answered(answer.id, methods.pop(answer.id), answer, sent=True))
+            method = methods.pop(answer.id)
+            excess = self._inbox.excess(answer, method) if self._inbox.values else ""
+            outcome = Fault(MALFORMED, self.stage, excess, "limits.values") if excess else answer
+            self.news.append(Answered(answer.id, method, outcome, sent=True))
         elif answer.id == self._init_id and self.state is State.INITIALISING:
             self._read_init(answer)
         elif answer.id == self._shutdown_id and not self._ending:
@@ -438,22 +446,15 @@ class DuplexSession(Conversation[State, Said]):
         """Tell whether the plugin was asked *call_id*, and the answer is due."""
         return call_id in self.calls and not self.lanes.holds(call_id)
 
-    def _framed(self, body: bytes, what: str) -> bytes:
-        try:
-            return content_length.encode(body, self._terms.frame_bytes)
-        except FrameTooLarge as error:
-            raise LocalProtocolError(f"{what} cannot be sent: {error}") from error
-
-    def _reply(self, id: int, body: bytes) -> None:
+    def _take_asked(self, id: Id) -> bool:
+        """Note that the plugin's call *id* is answered. Returns whether there is somebody to read the answer."""
         if self.state not in _TALKING:
-            return
+            return False
         if id not in self._asked:
-            raise LocalProtocolError(f"the plugin made no call {id}, or it is answered")
+            raise LocalProtocolError(f"the plugin made no call {id!r}, or it is answered")
         self.at_rest = False
-        frame = self._framed(body, "a reply")
         del self._asked[id]
-        if not self._ending:  # else its input is closed
-            self.lanes.put(Lane.REPLY, frame, body)
+        return not self._ending  # else its input is closed
 
     def _settle(self, call_id: int, outcome: jsonrpc.Response | jsonrpc.ErrorResponse | Fault) -> None:
         self.at_rest = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .lanes import Bounds
-from .messages import ABI_VERSION, FRAME_BYTES
+from .messages import ABI_VERSION, FRAME_BYTES, VALUES
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +19,6 @@ class Terms:
     write_s: float | None = 2.0  # for what is handed out at once to be written; longer, and it does not read
     ack_s: float = 1.0  # for the answer to shutdown; then its input is closed all the same
     frame_bytes: int = FRAME_BYTES
+    values: int = VALUES  # of one message of the plugin
     reverse_calls: int = 4_096  # of the plugin, not answered or not written yet; more are refused
     bounds: Bounds = field(default_factory=Bounds)

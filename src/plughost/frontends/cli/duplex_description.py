@@ -34,6 +34,9 @@ def describe(terminal: Terminal, binding: DuplexBinding) -> None:
         actions=", ".join(provides.commands) or "none",
         publishes=", ".join(provides.snapshots) or "nothing",
         subscribes=", ".join(manifest.subscribes.snapshots) or "to nothing",
+        unheard=f"{', '.join(binding.unheard)}: event_bus does not cover it"
+        if binding.unheard
+        else "nothing",
         settings=", ".join(entry.key for entry in manifest.config) or "none",
         starts=_starts(binding),
         command=" ".join(binding.command),
@@ -54,6 +57,7 @@ def describe(terminal: Terminal, binding: DuplexBinding) -> None:
                 "manifest": json.loads(bytes(found.manifest)) if found.manifest is not None else None,
             },
             "granted": _grants(left),
+            "unheard": list(binding.unheard),
             "command": list(binding.command),
             "binding": str(manifest.file),
             "limits": {

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...capabilities.gates import Refusal
 from ...errors import LocalProtocolError
-from ...messages.jsonrpc import INTERNAL_ERROR
+from ...messages.jsonrpc import INTERNAL_ERROR, Id
 from ...messages.quoting import quote
 from .member import DuplexLink, Member
 
@@ -19,13 +19,18 @@ class Asked:
 
     __slots__ = ("_id", "_link", "_open", "member", "put_down", "until")
 
-    def __init__(self, member: Member, link: DuplexLink, id: int) -> None:
+    def __init__(self, member: Member, link: DuplexLink, id: Id) -> None:
         self.member = member
         self._link = link
         self._id = id
         self._open = True
         self.until: Callable[[], None] | None = None  # ends the wait for its deadline
         self.put_down: Callable[[], None] | None = None  # what was held of it is let go
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not answered yet."""
+        return self._open
 
     def conclude(self, came: Any) -> None:
         """Answer with what came of it: a result, a refusal, or an exception."""

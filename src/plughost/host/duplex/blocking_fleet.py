@@ -204,7 +204,10 @@ class BlockingDuplexPlugin(PluginHandle):
         return result
 
     def key(self, screen_id: str, key: KeyEvent) -> bool:
-        """Tell it of a key, before everything else that waits. Returns whether it will be told."""
+        """Tell it of a key, before everything else that waits. Returns whether it will be told.
+
+        False too if it reads so little that an older key was lost for this one.
+        """
         return self._fleet.key(self._member, screen_id, key)
 
     def cli(

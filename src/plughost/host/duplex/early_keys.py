@@ -27,12 +27,14 @@ class EarlyKeys:
     def __bool__(self) -> bool:
         return bool(self._keys)
 
-    def put(self, key: Parcel, most: int) -> None:
-        """Let *key* wait. The oldest goes if it would be more than *most*."""
-        if len(self._keys) == most:
+    def put(self, key: Parcel, most: int) -> bool:
+        """Let *key* wait. The oldest goes if it would be more than *most*. Returns whether none had to."""
+        has_room = len(self._keys) < most
+        if not has_room:
             del self._keys[0]
             self._member.lose(Lane.KEY)
         self._keys.append(key)
+        return has_room
 
     def take(self) -> list[Parcel]:
         """Return all of them, for a process that is ready."""

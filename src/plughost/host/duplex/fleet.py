@@ -26,7 +26,7 @@ from ...messages.jsonrpc import ErrorResponse
 from ...messages.quoting import listed, quote
 from ...supervision.states import State
 from ..engine import Engine
-from ..events import Event, LaneDropped, Published
+from ..events import Denied, Event, LaneDropped, Published
 from ..ground import Ground
 from .deliveries import Snapshot
 from .errands import Errands
@@ -75,6 +75,7 @@ class Fleet:
                 errands=self._errands,
                 owner=self.owner,
                 ask=self.ask,
+                go_on_soon=ground.go_on_soon,
                 publish=self._publish,
                 after=self._after,
                 actions=plan.actions,
@@ -103,6 +104,9 @@ class Fleet:
     def _declare(self, member: Member) -> None:
         said = member.binding.manifest.subscribes
         allowed = [topic for topic in said.snapshots if member.gates.topic(topic) is None]
+        if member.binding.unheard:
+            told = f"capability denied: event_bus, so it is never told of {listed(member.binding.unheard)}"
+            member.herald.tell(Denied("subscribes.snapshots", told, 1))
         self.snapshots.declare(
             member.name,
             allowed,
@@ -279,10 +283,12 @@ class Fleet:
         self._services.serve(member, link, news)
 
     def feed(self, member: Member) -> None:
-        """Hand *member* what was published for it, as far as it reads.
+        """Hand *member* what other plugins ask of it, and what was published for it, as far as it reads.
 
         A signal's handler that publishes in the middle of this leaves it to us: what was taken already goes first.
         """
+        if member.has_actions:
+            self._services.go_on(member)
         if member.feeding:
             member.feeding = AGAIN
             return

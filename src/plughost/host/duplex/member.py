@@ -66,7 +66,7 @@ class Member:
         self.link: DuplexLink | None = None
         self.last_failure: PluginFailure | None = None
         self.patience = Patience()
-        self.has_events = False  # something may wait to be told to it
+        self.has_events = self.has_actions = False  # something may wait to be told to it, or to be asked
         self.starts = self.denied = self.feeding = 0  # the last is the fleet's
         self.ignored: Counter[str] = Counter()  # of processes that are gone, and by the services
         self.dropped: Counter[Lane] = Counter()  # of processes that are gone
@@ -153,19 +153,19 @@ class Member:
                 self.link.conversation.forget(ticket.call_id)
 
     def key(self, params: HandleKeyParams) -> bool:
-        """Tell the plugin of a key, before everything else that waits. Returns whether it will be told."""
-        now, link = self._engine.clock(), self.link
+        """Tell the plugin of a key, before everything else that waits. Returns whether no key is lost."""
+        now, link, most = self._engine.clock(), self.link, self.binding.limits.key_lane
         told = contract.told(self.binding, "plugin/handle_key", params)
         if link is not None and self.listens:
-            self.touched = now
-            will_be = link.conversation.tell(told, Lane.KEY)
+            self.touched, unread = now, link.conversation.lanes.waiting(Lane.KEY)
+            will_be = link.conversation.tell(told, Lane.KEY) and unread < most
             link.pump()
             return will_be
         if self.lifecycle.closed or self.lifecycle.state is State.QUARANTINED:
             return False
-        self._keys.put(told, self.binding.limits.key_lane)
+        has_room = self._keys.put(told, most)
         self._obey(self.lifecycle.wanted(now))
-        return True
+        return has_room
 
     @property
     def listens(self) -> bool:
@@ -222,9 +222,8 @@ class Member:
 
     def tick(self, now: float) -> None:
         """It is *now*: do what is due."""
-        if self.link is not None and self._activity.is_at_work(self.link, has_events=self.has_events):
-            self.touched = now
-        self.lifecycle.used(self.touched)
+        if self.link is not None:
+            self._activity.note(self, self.link, now)
         self._obey(self.lifecycle.tick(now))
         self._give_up_waiting(now)
         self.look_at = now + LOOK_S if self._calls or self.waiting else 0.0
@@ -359,14 +358,14 @@ class Member:
         session = link.conversation
         if self._pace.gave_way_at:
             self._pace.go_on(self._engine.clock())
-        if not (session.news or self.has_events or link.finished or session.fault):
+        if not (session.news or self.has_events or self.has_actions or link.finished or session.fault):
             return  # something was written, or half a frame has come
         self._attending, until = True, 0.0
         try:
             while True:
                 while (news := session.next_news()) is not None:
                     self._hear(link, news)
-                if self.has_events:
+                if self.has_events or self.has_actions:
                     self._fleet.feed(self)
                 if not session.has_to_say:
                     if until:
@@ -451,7 +450,7 @@ class Member:
 
     def _bury(self, link: DuplexLink) -> None:
         """The process is gone: whoever waited for it learns how it ended, and the lifecycle goes on."""
-        session, self.link = link.conversation, None
+        session, self.link, self._activity = link.conversation, None, Activity()
         self.patience.answered()  # the next process has all of it
         self.dropped.update(session.dropped)
         self.ignored.update({reason.value: count for reason, count in session.ignored.items()})

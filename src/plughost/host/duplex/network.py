@@ -94,8 +94,9 @@ class Fetcher:
                 return refusal
             machines = addresses(step.address.host, self.resolver, deadline.left())
             # One that may not be reached spoils the name: whoever answers for it is not to be trusted.
-            if not all(may_reach(grant, step.address.host, each) for each in machines):
-                return denied(Capability.NETWORK, host=step.address.host)
+            hidden = next((each for each in machines if not may_reach(grant, step.address.host, each)), None)
+            if hidden is not None:
+                return _private(step.address.host, hidden)
             answer = self._ask(step, machines, deadline)
             location = _location(answer)
             if location is None:
@@ -125,6 +126,12 @@ class Fetcher:
         if _length(headers) > HEADERS_LIMIT:
             return invalid(f"fetch {quote(step.address.url)}: over {HEADERS_LIMIT} characters of headers")
         return NetworkFetchResult(answer.status, headers, answer.body)
+
+
+def _private(host: str, address: Address) -> Refusal:
+    """Return the refusal of *address*, which `network = true` does not cover: it has to be in the list itself."""
+    told = f"{address} is a private address, and only a list that names it opens it"
+    return denied(f"{Capability.NETWORK} ({told})", host=host, address=str(address))
 
 
 def fetch(request: NetworkFetchParams, grant: Grant) -> NetworkFetchResult | Refusal:

@@ -6,8 +6,10 @@ needs a disk or a network is done on a thread; the answer goes to the process th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -47,6 +49,7 @@ from ...messages.quoting import quote
 from ..events import Denied, Logged, Unheard
 from .asked import Asked
 from .errands import Errands
+from .fair_queues import FairQueues, IsUnwritten
 from .files import GrantedFiles
 from .host_action import Function, HostAction
 from .member import DuplexLink, Member
@@ -62,13 +65,16 @@ LOGGED = {
     LogLevel.WARN: "WARNING",
     LogLevel.ERROR: "ERROR",
 }
-CARRIED_BYTES = 67_108_864  # 64 MiB of parameters of calls that are not answered: four of the largest
+CARRIED_BYTES = 33_554_432  # 32 MiB of parameters of calls that are not answered: two of the largest
 LOG_BYTES = (
     1_048_576  # of one log: 16 MiB of empty lists in its fields would keep everybody waiting for a second
 )
+NAME_BYTES = 65_536  # of parameters that are a topic or a path: far more than any has
+_NAMING = ("host/snapshot/get", "host/snapshot/subscribe", "host/fs/read_dir", "host/fs/read_file")
 GLANCE_BYTES = (
     1_024  # of a log: of a larger one the fields are not looked at before it is known that it is kept
 )
+RELENT_S = 0.1  # for which a plugin that owns an action may answer none before it is asked for more
 LONGEST_ACTION_S = 86_400.0 * 365  # what a caller calls longer is for ever
 
 
@@ -79,12 +85,13 @@ class _LogHead(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What the services of one fleet rest on. The two functions are the fleet's: who owns an action, and how to ask."""
+    """What the services of one fleet rest on. Its functions are the fleet's: who owns an action, how to ask."""
 
     snapshots: Snapshots
     errands: Errands
     owner: Callable[[str], Member | None]
     ask: Callable[[Member, Ticket], None]
+    go_on_soon: Callable[[DuplexLink], None]
     publish: Callable[[Member, str, bytes], Refusal | None]
     after: Callable[
         [float, Callable[[], None]], Callable[[], None]
@@ -99,6 +106,8 @@ class Services:
 
     def __init__(self, surface: Surface) -> None:
         self._on = surface
+        self._queues: defaultdict[str, FairQueues] = defaultdict(FairQueues)  # of actions, by their owners
+        self._relenting: set[str] = set()  # owners that are looked at again in a while
         self._threshold = LEVELS.index(surface.log_level)
         self._carried: dict[tuple[str, int], int] = {}  # bytes of calls that are not answered, by process
         self._calls: dict[str, Callable[[Asked, Any], None]] = {
@@ -128,6 +137,8 @@ class Services:
     def left(self, member: Member) -> None:
         """A process of *member* is gone: what it asked for is owed to nobody."""
         self._carried.pop((member.name, member.starts), None)
+        for queues in tuple(self._queues.values()):
+            queues.forget(member.name)
 
     def _carry(self, asked: Asked, size: int) -> bool:
         """Note what is held of a call until it is answered. Returns whether that is not too much."""
@@ -148,6 +159,9 @@ class Services:
         serve = self._calls.get(news.method)
         if serve is None:
             asked.refuse(Refusal(METHOD_NOT_FOUND, f"method not found: {quote(news.method)}"))
+            return
+        if news.method in _NAMING and memoryview(news.params).nbytes > NAME_BYTES:
+            asked.refuse(Refusal(INVALID_PARAMS, f"{news.method}: parameters of over {NAME_BYTES} bytes"))
             return
         try:
             params = decode(HOST_METHODS[news.method].params, news.params)
@@ -272,7 +286,46 @@ class Services:
         ask = contract.Ask(
             "host/action/invoke", params, seconds, ActionInvokeResult, contract.CALLERS_LIMIT, in_all=True
         )
-        self._on.ask(owner, Ticket(ask, lambda ticket: self._answer_action(asked, owner, params, ticket)))
+
+        def over(ticket: Ticket) -> None:
+            try:
+                self._answer_action(asked, owner, params, ticket)
+            finally:
+                self._queues[owner.name].over(asked.member.name)
+                self.go_on(owner)
+
+        def start() -> IsUnwritten | None:
+            if not asked.is_open:  # it has waited as long as it may
+                return None
+            ticket = Ticket(ask, over)
+            self._on.ask(owner, ticket)
+            return partial(_is_unwritten, owner, ticket)
+
+        if seconds is not None:
+            asked.until = self._on.after(seconds, lambda: asked.refuse(_timed_out(params)))
+        self._queues[owner.name].add(asked.member.name, start, len(params.payload))
+        self.go_on(owner)
+
+    def go_on(self, owner: Member) -> None:
+        """Ask *owner* for the actions whose turn it is: what was asked before is written, or over."""
+        queues = self._queues[owner.name]
+        while queues.go_on():
+            if (
+                owner.link is not None
+            ):  # it reads as fast as we write: others have their turn before the next few
+                self._on.go_on_soon(owner.link)
+                break
+        owner.has_actions = bool(queues)
+        if owner.has_actions and owner.link is not None and owner.link.conversation.has_to_say:
+            self._on.go_on_soon(owner.link)  # it is written soon, and nobody is told of that
+        if queues.is_held_back and owner.name not in self._relenting:
+            self._relenting.add(owner.name)
+            self._on.after(RELENT_S, partial(self._relent, owner))
+
+    def _relent(self, owner: Member) -> None:
+        self._relenting.discard(owner.name)
+        self._queues[owner.name].relent()
+        self.go_on(owner)
 
     def _answer_action(self, asked: Asked, owner: Member, params: ActionInvokeParams, ticket: Ticket) -> None:
         match ticket.outcome:
@@ -288,7 +341,7 @@ class Services:
             case PluginFailure() as failure:
                 late = failure.code is FailureCode.TIMEOUT and failure.autopsy.limit == contract.CALLERS_LIMIT
                 if late:
-                    asked.refuse(Refusal(ACTION_TIMEOUT, f"action timed out: {quote(params.action)}"))
+                    asked.refuse(_timed_out(params))
                 else:
                     asked.refuse(Refusal(INTERNAL_ERROR, f"{owner.name} failed: {failure.message}"))
             case PlughostError() as error:
@@ -304,5 +357,15 @@ class Services:
 
         self._elsewhere(asked, "host/action/invoke", work)
         if seconds is not None:
-            message = f"action timed out: {quote(params.action)}"
-            asked.until = self._on.after(seconds, lambda: asked.refuse(Refusal(ACTION_TIMEOUT, message)))
+            asked.until = self._on.after(seconds, lambda: asked.refuse(_timed_out(params)))
+
+
+def _is_unwritten(owner: Member, ticket: Ticket) -> bool:
+    """Tell whether *owner* could not have read the call of *ticket* yet."""
+    if ticket.call_id is None or owner.link is None:
+        return ticket in owner.waiting
+    return owner.link.conversation.lanes.holds(ticket.call_id)
+
+
+def _timed_out(params: ActionInvokeParams) -> Refusal:
+    return Refusal(ACTION_TIMEOUT, f"action timed out: {quote(params.action)}")

@@ -20,7 +20,7 @@ class Surroundings(Protocol):
         """The plugin asks for something, or tells something."""
 
     def feed(self, member: Member) -> None:
-        """The plugin may be told what was published."""
+        """The plugin may be told what was published, and asked what other plugins ask of it."""
 
     def left(self, member: Member) -> None:
         """A process of the plugin is gone."""
