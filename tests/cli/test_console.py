@@ -16,6 +16,7 @@ import pytest
 
 from plughost.contracts.sideband.timeline import Budget
 from plughost.failures import EXPLANATIONS, FailureCode
+from plughost.frontends.console import workers
 from plughost.frontends.console.workers import HEAD_CHARS
 from tests.cli.conftest import PLUGHOST
 from tests.cli.test_console_terminal import DRAWN
@@ -84,6 +85,27 @@ def test_a_script_that_takes_too_long_is_stopped(perform: Run) -> None:
     ran = perform("import time\ntime.sleep(1e6)", "--timeout", "0.1")
     assert ran.status == TIMEOUT
     assert "0.1 s" in ran.stderr
+
+
+STUBBORN = "import time\nwhile True:\n  try: time.sleep(1e6)\n  except KeyboardInterrupt: pass"
+
+
+def test_a_script_that_takes_too_long_and_does_not_stop_is_killed_and_no_worker_replaces_it(
+    perform: Run,
+) -> None:
+    ran = perform(STUBBORN, "--timeout", "0.1", "--json")
+    assert ran.status == TIMEOUT
+    assert (ran.json["state"], ran.json["generation"]) == ("ended", 1)
+    shown = perform(STUBBORN, "--timeout", "0.1")
+    assert shown.status == TIMEOUT
+    assert "the worker was killed" in shown.stderr
+
+
+@pytest.mark.parametrize(("timeout", "limit"), [(None, 10), (0.1, 3), (5, 5), (60, 10)])
+def test_the_time_of_a_script_shortens_that_for_the_start_of_its_worker(
+    timeout: float | None, limit: float
+) -> None:
+    assert workers.bind(sys.executable, None, start_s=timeout).limits.handshake_s == limit
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]], ids=["text", "json"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from plughost.contracts.sideband import host
 from plughost.errors import ManifestError
 from plughost.manifest import binding
 from plughost.manifest.binding import Binding
@@ -36,6 +37,11 @@ def test_it_may_set_limits_that_only_workers_have() -> None:
     assert found.limits == SidebandLimits(head_chars=2_048, images=0, timeout_s=5.0)
 
 
+def test_it_may_be_said_to_echo() -> None:
+    assert not host.terms(parse()).echoes
+    assert host.terms(parse("[sideband]\nechoes = true\n")).echoes
+
+
 @pytest.mark.parametrize("contract", ["execute", "hook"])
 def test_no_other_contract_has_them(contract: str) -> None:
     with pytest.raises(ManifestError) as raised:
@@ -55,6 +61,8 @@ def test_no_other_contract_has_them(contract: str) -> None:
         ('[check]\nreaders = "x"\n', "check.readers"),
         ("[check]\nreaders = [5]\n", "check.readers[0]"),
         ("check = 5\n", "plugin.check"),
+        ("[sideband]\nechoes = 1\n", "sideband.echoes"),
+        ("[sideband]\necho = true\n", "sideband.echo"),
     ],
 )
 def test_a_wrong_key_is_named(rest: str, key: str) -> None:

@@ -506,12 +506,17 @@ def test_a_command_that_is_about_to_begin_is_interrupted(shared, code):
 
 @requirement("sideband:interrupt:discarded")
 @BY
-def test_what_waits_for_a_line_is_interrupted(shared, signalled):
+def test_what_waits_for_a_line_is_interrupted_and_lines_that_it_left_are_discarded(shared, signalled):
     number = shared.send("readline('? ')")
     shared.message("readline_start")
-    shared.answer("half a line")
     interrupt(shared, signalled=signalled, request_id=number)
     assert shared.message("interrupted")["outcome"] == "delivered"
+    assert shared.finish().end["error"] is True
+    number = shared.send("invisible(readline('? '))\ncat('in\\n')\nSys.sleep(600)")
+    shared.message("readline_start")
+    shared.answer("read\nleft\n")
+    shared.printed("in\n")
+    interrupt(shared, signalled=signalled, request_id=number)
     assert shared.finish().end["error"] is True
     shared.send("readline('? ')")
     shared.message("readline_start")
@@ -727,3 +732,51 @@ def test_a_worker_that_is_killed_leaves_nobody_holding_its_output(worker):
     worker.run("1")
     worker.process.kill()
     assert worker.drain() == -signal.SIGKILL
+
+
+def test_code_and_answers_that_are_announced_with_an_empty_text_are_taken(worker):
+    for _ in range(2):
+        worker.tell(type="stdin_write", text="")
+        worker.payload(b"x <- 6 * 7\nx\n")
+        assert worker.message("request_end") == {"type": "request_end"}
+        worker.printed("42\n")
+        worker.held["out"].clear()
+    worker.tell(type="stdin_write", text="")
+    worker.payload(b"n <- readline('who? ')\ncat('hello', n)\n")
+    worker.message("readline_start", prompt="who? ")
+    worker.tell(type="stdin_write", text="")
+    worker.payload(b"Ada\n")
+    worker.message("request_end")
+    worker.printed("hello Ada")
+
+
+@pytest.mark.parametrize("text", ["", "Ada", "Ada\n"], ids=["empty", "announced so", "announced with it"])
+def test_an_answer_without_its_line_feed_is_a_line(worker, text):
+    code = "readline('who? ')\n"
+    worker.tell(type="stdin_write", text=code)
+    worker.payload(code.encode())
+    worker.message("readline_start", prompt="who? ")
+    worker.tell(type="stdin_write", text=text)
+    worker.payload(b"Ada")
+    worker.message("request_end")
+    worker.printed('[1] "Ada"\n')
+
+
+@pytest.mark.parametrize("text", ["", "print(1)\n"], ids=["empty", "announced"])
+def test_input_without_its_last_line_feed_is_an_error_and_the_session_goes_on(worker, text):
+    worker.tell(type="stdin_write", text=text)
+    worker.payload(b"print(1)")
+    assert worker.message("request_end")["error"] is True
+    worker.printed("does not end in a line feed", "err")
+    worker.tell(type="stdin_write", text="print(2)\n", request_id=2)
+    worker.payload(b"\nprint(2)\n")
+    worker.message("request_end", request_id=2)
+    worker.printed("[1] 2\n")
+    assert b"[1] 1" not in worker.held["out"]
+
+
+def test_input_other_than_announced_is_refused_with_a_sentence(worker):
+    worker.tell(type="stdin_write", text="print(1)\n", request_id=1)
+    worker.payload(b"print(2)\n")
+    assert worker.drain() == 76
+    assert b"not what stdin_write announced" in worker.held["err"]

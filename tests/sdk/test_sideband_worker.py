@@ -44,6 +44,7 @@ def test_it_introduces_itself(shared):
             "request_ids": True,
             "marks": True,
             "image_marks": True,
+            "order_marks": True,
             "pid": shared.process.pid,
         },
     }
@@ -93,8 +94,8 @@ def test_it_can_be_started_as_a_directory_in_isolation_and_without_site(leak_che
 
 
 PARTS = (
-    *("cell", "control", "imports", "interrupt", "link", "output"),
-    *("request", "session", "stdin", "wire"),
+    *("cell", "control", "imports", "interrupt", "link", "order", "output"),
+    *("payload", "request", "session", "stdin", "wire"),
 )
 
 
@@ -124,7 +125,7 @@ def test_it_has_imported_next_to_nothing_when_it_introduces_itself():
     always = modules("import sys; print(*sys.modules)")
     ours = {"sideband_worker", *(f"sideband_worker.{part}" for part in PARTS)}
     # All of C but the first, which is a few lines; pwd is how site finds a home that no variable names.
-    assert set(loaded) - set(always) - ours <= {"__future__", "_ast", "_json", "_queue", "pwd"}
+    assert set(loaded) - set(always) - ours <= {"__future__", "_ast", "_json", "_queue", "pwd", "select"}
     assert ours <= set(loaded)
 
 

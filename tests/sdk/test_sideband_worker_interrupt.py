@@ -378,3 +378,178 @@ def test_only_the_first_interrupt_of_a_request_that_is_over_is_waited_with(worke
     outcomes = [worker.message("interrupted")["outcome"] for _ in range(100)]
     assert outcomes[1:] == ["idle"] * 99
     assert survives(worker)
+
+
+HANDLER = (
+    "import asyncio, ctypes, select, signal\nclass Stop(BaseException): pass\ndef stop(*_): raise Stop\n"
+    "libc, held = ctypes.CDLL(None), threading.Lock()\nheld.acquire()\n"
+    "async def nap():\n    print('here', flush=True)\n    await asyncio.sleep(1000)\n"
+    "async def told():\n    done = asyncio.Event()\n"
+    "    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, done.set)\n"
+    "    print('here', flush=True)\n    await done.wait()\n    raise Stop\n"
+)
+ARMED = "signal.signal(signal.SIGINT, stop)\nprint('here', flush=True)\n"
+BLOCKED = {
+    "a sleep": ARMED + "time.sleep(1000)",
+    "a select": ARMED + "select.select([], [], [], 1000)",
+    "a lock": ARMED + "held.acquire()",
+    "a subprocess": ARMED + "subprocess.run(['sleep', '1000'])",
+    "an await": ARMED + "await asyncio.sleep(1000)",
+    "asyncio.run": "signal.signal(signal.SIGINT, stop)\nasyncio.run(nap())",
+    "a handler of the event loop": "asyncio.run(told())",
+    "a sleep in C": ARMED + "libc.sleep(1000)",
+    "a poll in C": ARMED + "libc.poll(None, 0, 1000000)",
+}
+
+
+def interrupt_often(worker, code, rounds, **options):
+    worker.run(HANDLER)
+    for _ in range(rounds):
+        number = worker.send(code)
+        worker.printed("here")
+        worker.interrupt(request_id=number, **options)
+        reply = worker.finish()
+        assert reply.err.endswith("Stop\n")
+        assert "sideband_worker" not in reply.err
+        told = reply.of("interrupted") or [worker.message("interrupted")]
+        assert told[0]["outcome"] == "delivered"
+    assert survives(worker)
+
+
+@pytest.mark.thin(3)
+@pytest.mark.parametrize("place", BLOCKED)
+def test_a_handler_of_the_users_own_is_never_left_behind_in(worker, place):
+    interrupt_often(worker, BLOCKED[place], 25)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("place", BLOCKED)
+def test_a_handler_of_the_users_own_is_not_left_behind_once_in_a_thousand_in(worker, place):
+    interrupt_often(worker, BLOCKED[place], 1_000)
+
+
+DROPPED = {
+    "in a finalizer": "class Last:\n    def __del__(self): pause()\nLast()\n",
+    "in the callback of a weak reference": (
+        "import weakref\nclass Last: pass\nlast = Last()\nseen = weakref.ref(last, lambda _: pause())\ndel last\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("place", DROPPED)
+@pytest.mark.parametrize("handler", ["KeyboardInterrupt", "Stop"])
+def test_an_interrupt_that_python_drops_is_raised_once_more(worker, place, handler):
+    worker.run(HANDLER + "def pause():\n    print('here', flush=True)\n    time.sleep(1000)\n")
+    armed = "signal.signal(signal.SIGINT, stop)\n" if handler == "Stop" else ""
+    for _ in range(3):
+        number = worker.send(armed + DROPPED[place] + "time.sleep(1000)")
+        worker.printed("here")
+        worker.interrupt(request_id=number)
+        reply = worker.finish()
+        assert reply.err.endswith(f"{handler}\n")
+        assert "ignored" not in reply.err
+        assert "sideband_worker" not in reply.err
+        told = reply.of("interrupted") or [worker.message("interrupted")]
+        assert told[0]["outcome"] == "delivered"
+    assert survives(worker)
+
+
+def test_a_handler_whose_exception_python_drops_is_called_once(worker):
+    worker.run(HANDLER + "calls = []\ndef count(*_):\n    calls.append(1)\n    raise Stop\n")
+    number = worker.send(
+        "class Last:\n    def __del__(self):\n        print('here', flush=True)\n        time.sleep(1000)\n"
+        "signal.signal(signal.SIGINT, count)\nLast()\ntime.sleep(1000)"
+    )
+    worker.printed("here")
+    worker.interrupt(request_id=number)
+    assert worker.finish().err.endswith("Stop\n")
+    assert worker.run("len(calls)").out == "1\n"
+
+
+def test_an_interrupt_in_a_callback_of_asyncio_is_held_back_as_asyncio_would_only_log_it(worker):
+    worker.run(HANDLER)
+    reply = worker.run(
+        "async def main():\n"
+        "    asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)\n"
+        "    await asyncio.sleep(1000)\n"
+        "signal.signal(signal.SIGINT, stop)\nasyncio.run(main())"
+    )
+    assert reply.err.endswith("Stop\n")
+    assert "Exception in callback" not in reply.err
+
+
+def test_a_callback_of_asyncio_that_blocks_is_interrupted_all_the_same(worker):
+    """It says so and sleeps without a line of Python in between, where the handler could run before the sleep."""
+    worker.run(HANDLER + "import functools, operator, os\n")
+    number = worker.send(
+        "async def main():\n"
+        "    done = asyncio.Event()\n"
+        "    steps = functools.partial(os.write, 1, b'here\\n'), functools.partial(time.sleep, 1000)\n"
+        "    asyncio.get_running_loop().call_soon(list, map(operator.call, steps))\n"
+        "    asyncio.get_running_loop().call_soon(done.set)\n"
+        "    await done.wait()\n"
+        "signal.signal(signal.SIGINT, stop)\nasyncio.run(main())\nprint('over')"
+    )
+    worker.printed("here")
+    worker.interrupt(request_id=number)
+    reply = worker.finish()
+    assert reply.err.endswith("Stop\n")
+
+
+def test_an_exception_of_a_finalizer_is_reported_as_ever(worker):
+    reply = worker.run("class Last:\n    def __del__(self): 1 / 0\nLast()\nprint('on')")
+    assert "Exception ignored in" in reply.err
+    assert "ZeroDivisionError" in reply.err
+    assert reply.out == "on\n"
+
+
+@pytest.mark.parametrize("place", ["a sleep", "a handler of the event loop"])
+def test_a_bare_message_is_enough_for_a_handler_of_the_users_own(worker, place):
+    interrupt_often(worker, BLOCKED[place], 2, signalled=False)
+
+
+def test_a_handler_of_the_users_own_is_called_once_for_each_interrupt_also_within_itself(worker):
+    worker.run(
+        HANDLER + "import os\ndef slow():\n    calls.append(1)\n    os.write(1, b'in %d\\n' % len(calls))\n"
+    )
+    worker.run("def first():\n    slow()\n    time.sleep(1000)\ndef second():\n    slow()\n    raise Stop")
+    number = worker.send(
+        "calls = []\nsignal.signal(signal.SIGINT, lambda *_: (second if calls else first)())\n"
+        "os.write(1, b'here\\n')\ntime.sleep(1000)"
+    )
+    for at, word in enumerate(("here", "in 1")):
+        worker.printed(word)
+        worker.interrupt(request_id=number)
+        assert worker.message("interrupted")["outcome"] == "delivered", at
+    reply = worker.finish()
+    assert reply.out == "here\nin 1\nin 2\n"
+    assert reply.err.endswith("Stop\n")
+
+
+def test_a_signal_that_code_has_sent_itself_is_not_taken_for_the_hosts(worker):
+    # The host's own signal is left out, so that the worker has to see to it that the message is felt.
+    worker.run(HANDLER)
+    number = worker.send(
+        "try: signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt: time.sleep(1.5)\n"
+        "print('here', flush=True)\ntime.sleep(1000)"
+    )
+    worker.printed("here")
+    worker.interrupt(signalled=False, request_id=number)
+    assert worker.finish().err.endswith("KeyboardInterrupt\n")
+
+
+def test_user_code_finds_the_handlers_that_it_has_set(worker):
+    reply = worker.run(
+        HANDLER + "before = signal.signal(signal.SIGINT, stop)\n"
+        "print(signal.getsignal(signal.SIGINT) is stop, signal.signal(signal.SIGINT, signal.SIG_IGN) is stop)\n"
+        "signal.raise_signal(signal.SIGINT)\nprint(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\n"
+        "print(signal.signal(signal.SIGINT, before) is signal.SIG_IGN, signal.getsignal(signal.SIGINT) == before)\n"
+        "print(signal.signal(signal.SIGUSR1, stop) is signal.SIG_DFL, signal.getsignal(signal.SIGUSR1) is stop)\n"
+        "try: signal.signal(signal.SIGINT, 'x')\nexcept TypeError: print('refused')"
+    )
+    assert reply.out == "True True\nTrue\nTrue True\nTrue True\nrefused\n"
+    number = worker.send("print('here')\ntime.sleep(1000)")
+    worker.printed("here")
+    worker.interrupt(request_id=number)
+    assert worker.finish().err.endswith("KeyboardInterrupt\n")

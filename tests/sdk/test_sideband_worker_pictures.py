@@ -136,8 +136,36 @@ def test_a_figure_is_sent_new_then_updated_and_not_again(plots):
     assert base64.b64decode(reply.of("plot_image")[0]["data"]).startswith(PNG)
     assert images(plots.run("1")) == []
     assert images(plots.run("t = plt.title('more')")) == [(name, False)]
-    assert images(plots.run("plt.show()")) == []
+    assert images(plots.run("1")) == []
     assert images(plots.run("lines[0].set_data([0, 1], [5, 6])")) == [(name, False)]
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("ask", ["plt.show()", "figure", "figure.show()"])
+def test_a_figure_that_code_asks_to_see_is_sent_although_it_has_not_changed(plots, ask):
+    plots.run("plt.close('all')")
+    [(name, _)] = images(plots.run("figure, axes = plt.subplots()\nx = axes.plot([1, 2])"))
+    assert images(plots.run("1")) == []
+    assert images(plots.run(ask)) == [(name, False)]
+
+
+@needs_matplotlib
+def test_a_new_figure_that_is_also_the_last_expression_is_sent_once(plots):
+    plots.run("plt.close('all')")
+    assert len(images(plots.run("figure, axes = plt.subplots()\nx = axes.plot([1, 2])\nfigure"))) == 1
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("show", ["plt.show()", "1"])
+def test_a_figure_that_cannot_be_drawn_is_complained_of_once_until_it_changes(plots, show):
+    plots.run("plt.close('all')")
+    reply = plots.run(f"x = plt.plot([1, 2])\nt = plt.title('$\\\\nonsense$')\n{show}")
+    assert reply.err.count("ValueError:") == 1
+    assert images(reply) == []
+    assert plots.run("1").err == ""
+    reply = plots.run("t = plt.title('fine')")
+    assert len(images(reply)) == 1
+    assert reply.err == ""
 
 
 @needs_matplotlib

@@ -28,7 +28,7 @@ run_cell <- function(text) {
       withCallingHandlers({
         run_expressions(read_cell(text))
         failed <- FALSE
-      }, error = keep_calls, warning = keep_warning),
+      }, error = keep_calls, warning = keep_warning, message = show_message),
       error = show_error
     ),
     abort = function(...) NULL # what a debugger's Q does
@@ -64,7 +64,13 @@ evaluate <- function(expression) eval(expression, globalenv())
 
 show_value <- function(value) if (isS4(value)) methods::show(value) else print(value)
 
-say <- function(...) cat(..., "\n", sep = "", file = stderr())
+say <- function(...) warn(..., "\n")
+
+# Write a message as R does, where it belongs between what was printed.
+show_message <- function(condition) {
+  warn(conditionMessage(condition))
+  if (!is.null(findRestart("muffleMessage"))) invokeRestart("muffleMessage")
+}
 
 # Keep where an error happened, for traceback(), and do what the user wants done there: options(error = ).
 keep_calls <- function(condition) {
@@ -98,7 +104,7 @@ show_error <- function(condition) {
     width <- 14L + nchar(code, "width", allowNA = TRUE) + nchar(strsplit(text, "\n")[[1L]][1L], "width", allowNA = TRUE)
     say("Error in ", code, " : ", if (isTRUE(width > MESSAGE_COLUMNS)) "\n  ", text)
   }
-  if (length(cell$warnings)) cat("In addition: ", file = stderr())
+  if (length(cell$warnings)) warn("In addition: ")
   show_warnings()
 }
 

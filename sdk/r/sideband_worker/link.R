@@ -43,7 +43,10 @@ open_link <- function() {
 
 start_relay <- function(pipe, holder, number) {
   control <- open_descriptor(number, "rb")
-  input <- open_descriptor(0L, "rb")
+  input <- new.env(parent = emptyenv())
+  input$waiting <- fifo("/dev/fd/0", "rb", blocking = TRUE) # unlike a file it reads no more than it is asked for
+  input$ready <- fifo("/dev/fd/0", "rb", blocking = FALSE)
+  input$unended <- FALSE # what was taken last lacked a line feed, which may still come
   out <- file(pipe, "wb", raw = TRUE)
   for (each in list(link$out, link$frames, link$ready, holder)) close(each)
   asNamespace("parallel")$closeFD(c(0:2, number))
@@ -95,6 +98,28 @@ write_marks <- function(mark, outputs = list(link$stdout, link$stderr)) {
       flush(output)
     }, error = function(e) NULL)
   }
+}
+
+# Return the n-th of the marks that are made from `base`: n is added to its last eight digits.
+counted_mark <- function(base, n) {
+  text <- rawToChar(base)
+  half <- function(from) strtoi(substr(text, from, from + 3L), 16L)
+  number <- (half(25L) * 65536 + half(29L) + n) %% 2^32
+  sprintf("%s%04x%04x", substr(text, 1L, 24L), as.integer(number %/% 65536), as.integer(number %% 65536))
+}
+
+# Write text to standard error, between two order marks if the host wants them: they tell where it belongs in standard output.
+warn <- function(...) {
+  mark_order()
+  cat(..., sep = "", file = stderr())
+  mark_order()
+}
+
+mark_order <- function() {
+  base <- session$request$order_mark
+  if (is.null(base) || is_child()) return(invisible())
+  session$request$orders <- session$request$orders + 1L
+  write_marks(charToRaw(counted_mark(base, session$request$orders)))
 }
 
 # Wait for the next frame of the relay. If it is gone, so is the host.

@@ -111,17 +111,13 @@ show_page <- function(device) {
   assign(as.character(device), page, envir = pages)
 }
 
-# Mark in standard output where a picture is, if the host wants that, and return the mark: of the request's n-th picture it is the
-# request's own with n added to its last eight digits.
+# Mark in standard output where a picture is, if the host wants that, and return the mark.
 mark_place <- function() {
   flush(stdout())
   mark <- session$request$image_mark
   if (is.null(mark)) return(NULL)
   session$request$pictures <- session$request$pictures + 1L
-  text <- rawToChar(mark)
-  half <- function(from) strtoi(substr(text, from, from + 3L), 16L)
-  number <- (half(25L) * 65536 + half(29L) + session$request$pictures) %% 2^32
-  made <- sprintf("%s%04x%04x", substr(text, 1L, 24L), as.integer(number %/% 65536), as.integer(number %% 65536))
+  made <- counted_mark(mark, session$request$pictures)
   write_marks(charToRaw(made), list(link$stdout))
   made
 }

@@ -9,7 +9,11 @@ AGAIN_S <- c(0.05, 0.25) # after an interrupt that the worker has not met: looks
 LOOK_S <- 0.05 # between two looks whether the worker is still there, meanwhile
 LOOKS_AGAIN <- 5L # of those: for programs that have missed the signal
 MARK_BYTES <- 256L # of a mark, so that it is written in one piece
-IMAGE_MARK_DIGITS <- 32L
+COUNTED_MARK_DIGITS <- 32L
+SILENCE_S <- 0.05 # behind a line feed: input whose text was not announced is whole
+NEWLINE_S <- 2 # for such input to come, and for the last line feed of any
+INPUT_LOOK_S <- 0.005 # between two looks for them
+LF <- as.raw(0x0aL)
 HEX_DIGITS <- charToRaw("0123456789abcdef")
 ID_LIMIT <- 2^53 # above, a number is no longer exact
 
@@ -46,12 +50,16 @@ run_relay <- function(control, input, out, worker) {
     if (is.null(message)) {
       if (nzchar(line)) hand_on(kind = "ignored")
     } else if (message$type == "stdin_write") {
-      text <- take_bytes(input, length(message$text))
-      if (!identical(text, message$text)) finish("protocol_error") # nothing after it can be trusted
+      unannounced <- !length(message$text) && is.null(message$request_id)
+      text <- if (unannounced) take_unannounced(input) else take_announced(input, message$text)
+      if (unannounced && !length(text)) next
+      unended <- length(text) && text[length(text)] != LF && (unannounced || identical(c(text, LF), message$text))
+      if (!unannounced && !unended && !identical(text, message$text)) finish("protocol_error") # nothing after it can be trusted
       if (signals) await_signal(0)
       signals <- FALSE
       last <- message$request_id
-      hand_on(kind = "write", number = message$request_id, mark = message$mark, image_mark = message$image_mark, text = text)
+      hand_on(kind = "write", number = message$request_id, mark = message$mark, image_mark = message$image_mark,
+        order_mark = message$order_mark, text = text, unended = unended)
     } else if (message$type == "interrupt") {
       number <- message$request_id
       signalled <- is.null(number) || identical(number, last)
@@ -131,7 +139,7 @@ leave_relay <- function() {
 
 # Return a message with the types that the contract gives its members, or fail.
 check_message <- function(message) {
-  known <- message[names(message) %in% c("type", "text", "request_id", "mark", "image_mark")]
+  known <- message[names(message) %in% c("type", "text", "request_id", "mark", "image_mark", "order_mark")]
   if (!is.raw(known$type)) refuse("no type")
   known$type <- rawToChar(known$type)
   if ("request_id" %in% names(known)) {
@@ -146,9 +154,9 @@ check_message <- function(message) {
       fits <- is.raw(mark) && length(mark) > 0L && length(mark) <= MARK_BYTES
       if (!fits || any(mark < as.raw(0x20L) | mark > as.raw(0x7eL))) refuse("no mark")
     }
-    if ("image_mark" %in% names(known)) {
-      mark <- known$image_mark
-      if (!is.raw(mark) || length(mark) != IMAGE_MARK_DIGITS || !all(mark %in% HEX_DIGITS)) refuse("no mark of pictures")
+    for (name in intersect(c("image_mark", "order_mark"), names(known))) {
+      mark <- known[[name]]
+      if (!is.raw(mark) || length(mark) != COUNTED_MARK_DIGITS || !all(mark %in% HEX_DIGITS)) refuse(paste("no", name))
     }
   }
   known
@@ -167,7 +175,62 @@ read_line <- function(control) {
   if (!length(line)) NULL else if (nul) "\\" else line
 }
 
+# Return as many bytes as were announced; fewer at the end of the input, or if the last line feed does not come.
+take_announced <- function(input, announced) {
+  count <- length(announced)
+  if (!count) return(raw())
+  ends <- announced[count] == LF
+  text <- readBin(input$waiting, raw(), min(count, CHUNK_BYTES)) # most input is there at once
+  if (input$unended && identical(text[1L], LF) && announced[1L] != LF) text <- text[-1L] # of the input before
+  if (length(text) < count) {
+    text <- c(text, read_input(input, count - length(text) - ends))
+    if (ends && length(text) == count - 1L) text <- c(text, await_last(input))
+  }
+  input$unended <- length(text) < count || !ends
+  text
+}
+
+await_last <- function(input) {
+  for (look in seq_len(NEWLINE_S / INPUT_LOOK_S)) {
+    last <- read_ready(input, 1L)
+    if (length(last)) break
+    Sys.sleep(INPUT_LOOK_S)
+  }
+  last
+}
+
+# Return the input of a host that announces it with an empty text: up to a line feed and a silence.
+take_unannounced <- function(input) {
+  taken <- raw()
+  waited <- 0
+  while (waited < if (length(taken) && taken[length(taken)] == LF) SILENCE_S else NEWLINE_S) {
+    chunk <- read_ready(input, CHUNK_BYTES)
+    if (!length(taken) && input$unended && identical(chunk[1L], LF)) chunk <- chunk[-1L]
+    if (length(chunk)) {
+      taken <- c(taken, chunk)
+      waited <- 0
+    } else {
+      Sys.sleep(INPUT_LOOK_S)
+      waited <- waited + INPUT_LOOK_S
+    }
+  }
+  input$unended <- length(taken) && taken[length(taken)] != LF
+  taken
+}
+
+# Return the bytes that are there, `count` at most.
+read_ready <- function(input, count) {
+  tryCatch(suppressWarnings(readBin(input$ready, raw(), count)), error = function(e) raw())
+}
+
 # Return exactly `count` bytes, or fewer at the end of the input.
-take_bytes <- function(input, count) {
-  if (count) readBin(input, raw(), count) else raw()
+read_input <- function(input, count) {
+  chunks <- list()
+  while (count > 0L) {
+    chunk <- readBin(input$waiting, raw(), min(count, CHUNK_BYTES))
+    if (!length(chunk)) break
+    chunks[[length(chunks) + 1L]] <- chunk
+    count <- count - length(chunk)
+  }
+  if (length(chunks)) unlist(chunks) else raw()
 }

@@ -4,8 +4,11 @@
 
 VERSION <- "0.1.0" # told to the host; the same as of the SDK for Python
 
+UNENDED <- "the input does not end in a line feed, so it may not be whole: nothing of it was run"
+MISMATCH <- "what was written to standard input is not what stdin_write announced: nothing of it was run"
+
 session <- new.env(parent = emptyenv())
-session$request <- NULL # the one that runs: number, mark, image_mark, and how many pictures it has shown
+session$request <- NULL # the one that runs: number, its marks, and how many pictures and order marks it has written
 session$last <- NULL # the number of the one before
 session$struck <- FALSE # whether a signal has ended that one, of which the relay has said nothing yet
 session$deaf <- FALSE # whether R may have missed a signal, which a command has heard
@@ -34,7 +37,8 @@ run_session <- function() {
   options(pager = show_files, error = NULL)
   send(
     type = "backend_info", language = "r", supports_images = can_draw(),
-    plughost = list(worker = "r", version = VERSION, request_ids = TRUE, marks = TRUE, image_marks = TRUE, pid = link$worker)
+    plughost = list(worker = "r", version = VERSION, request_ids = TRUE, marks = TRUE, image_marks = TRUE,
+      order_marks = TRUE, pid = link$worker)
   )
   suspendInterrupts(repeat {
     if (length(session$later)) {
@@ -51,7 +55,10 @@ run_session <- function() {
 take_frame <- function(frame) {
   request <- session$request
   switch(frame$kind,
-    end = depart(frame$reason),
+    end = {
+      if (frame$reason == "protocol_error") say(MISMATCH)
+      depart(frame$reason)
+    },
     ignored = session$ignored <- session$ignored + 1L,
     interrupt = {
       if (frame$signalled) {
@@ -68,7 +75,7 @@ take_frame <- function(frame) {
       return(hit)
     },
     write = if (is_answer(frame)) {
-      if (!is.null(request)) session$answers <- c(session$answers, frame$text) # a late one must never run
+      if (!is.null(request)) session$answers <- c(session$answers, end_line(frame$text)) # a late one must never run
     } else if (is.null(request)) {
       run_request(frame)
     } else {
@@ -78,6 +85,8 @@ take_frame <- function(frame) {
   FALSE
 }
 
+end_line <- function(text) c(text, if (length(text) && text[length(text)] != LF) LF)
+
 is_answer <- function(frame) {
   if (!is.null(frame$mark)) return(FALSE)
   if (is.null(frame$number)) return(session$waiting)
@@ -86,10 +95,14 @@ is_answer <- function(frame) {
 
 run_request <- function(frame) {
   clear_interrupts()
-  session$request <- list(number = frame$number, mark = frame$mark, image_mark = frame$image_mark, pictures = 0L)
+  session$request <- list(number = frame$number, mark = frame$mark, image_mark = frame$image_mark, pictures = 0L,
+    order_mark = frame$order_mark, orders = 0L)
   session$answers <- raw()
   session$struck <- session$deaf <- FALSE
-  failed <- tryCatch(
+  failed <- if (frame$unended) {
+    say(UNENDED)
+    TRUE
+  } else tryCatch(
     withCallingHandlers(allowInterrupts(run_cell(frame$text)), interrupt = judge_interrupt),
     interrupt = function(i) {
       say("")

@@ -43,7 +43,7 @@ AXES = (
     _topic("reading", "standard input", "input:asked input:given input:readers input:leftover", reading),
     _topic("children", "child processes", "input:children", children),
     _topic("hidden", "a hidden sideband", "transport:hidden", surroundings.hidden),
-    _topic("output", "output", "output:raw", surroundings.output),
+    _topic("output", "output", "output:raw output:marked", surroundings.output),
     _topic("pictures", "pictures", "image:sent image:id image:background", pictures),
     _topic(
         "interrupt",

@@ -61,6 +61,10 @@ class Hearing:
     def has_image_marks(self) -> bool:
         return self.has_ids and self.backend is not None and self.backend.plughost.image_marks
 
+    @property
+    def has_order_marks(self) -> bool:
+        return self.has_ids and self.backend is not None and self.backend.plughost.order_marks
+
     def flaw(self, clause: str, what: str) -> None:
         """Note that *clause* is broken."""
         self.flaws.append(Flaw(f"sideband:{clause}", f"{self.when}: {what}"))

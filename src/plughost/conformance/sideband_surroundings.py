@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..contracts.base import Channel
+from ..contracts.sideband.output import SEPARATOR, counted_token
 from .sideband_examination import Examination, unended
+from .sideband_hearing import Asked
 from .sideband_requests import FLOOD
 from .sideband_talk import Talk
 from .verdict import Findings, Flaw, Remark, Skip
 
+ORDER_BASE = f"{0:024x}ffffffff"  # the first mark is the end of what eight digits can count, plus one
 VARIABLES = "MCP_CONSOLE_IPC_"
 RAW = bytes(range(1, 256)).replace(b"\x1e", b"") + b"\0\xff\xfe\r\n\xc3"  # what no text is made of
 
@@ -64,13 +68,38 @@ def _streams(found: Examination) -> Findings:
     if found.lacks("warn"):
         return []
     with found.talk("given code that prints to both streams") as talk:
-        one, two = found.word(), found.word()
-        asked = talk.run(found.code("echo", one) + "\n" + found.code("warn", two))
+        one, two, three = found.word(), found.word(), found.word()
+        code = "\n".join((found.code("echo", one), found.code("warn", two), found.code("echo", three)))
+        wanted = b',"order_mark":"%s"' % ORDER_BASE.encode() if talk.has_order_marks else b""
+        asked = talk.finish(talk.send(code, more=wanted))
         if asked is None:
             return [unended(talk, "output:raw", "code that prints to both streams")]
-        if not (talk.shows(asked, one) and talk.shows(asked, two, stderr=True)):
+        if not (talk.shows(asked, three) and talk.shows(asked, two, stderr=True)):
             return [Flaw("sideband:output:raw", "what is printed does not come out on its own stream")]
+        if talk.has_order_marks and _merged(talk, asked, (one, two, three)) not in ([one, two, three], None):
+            return [
+                Flaw("sideband:output:marked", "its order marks do not tell which stream was written first")
+            ]
     return []
+
+
+def _merged(talk: Talk, asked: Asked, words: Sequence[str]) -> list[str] | None:
+    """Return *words* in the order that the order marks tell: empty if a stream lacks a mark of the other.
+
+    None if a word comes behind the end of its request, which is another flaw.
+    """
+    shown: list[tuple[int, str]] = []
+    counts = set()
+    for stream, start in ((talk.probe.stdout, asked.out_from), (talk.probe.stderr, asked.err_from)):
+        marks, text = 0, bytes(stream[start:]).partition(asked.mark)[0]
+        for part in text.split(SEPARATOR):
+            if part == counted_token(ORDER_BASE, marks + 1).encode():
+                marks += 1
+            shown += ((marks, word) for word in words if word.encode() in part)
+        counts.add(marks)
+    if len(shown) < len(words):
+        return None
+    return [word for _, word in sorted(shown, key=lambda each: each[0])] if len(counts) == 1 else []
 
 
 def _raw(found: Examination) -> Findings:

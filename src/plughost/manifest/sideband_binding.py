@@ -19,7 +19,7 @@ import plughost_sdk
 
 from ..errors import ManifestError
 from . import document, project
-from .binding import FILE_NAME, IN_CODE, USUAL_ENVIRONMENT, Binding, Environment, Limits
+from .binding import FILE_NAME, IN_CODE, USUAL_ENVIRONMENT, Binding, Environment, Limits, SidebandOptions
 from .sideband_limits import SidebandLimits
 
 CONTRACT = "sideband"
@@ -225,6 +225,7 @@ def _checked(binding: Binding) -> Binding:
         )
     document.hold(binding.limits, Limits, binding.source, "limits")
     document.hold(binding.environment, Environment, binding.source, "environment")
+    document.hold(binding.sideband, SidebandOptions, binding.source, "sideband")
     checked: Binding = msgspec.structs.replace(binding, limits=limits_of(binding))
     return checked
 

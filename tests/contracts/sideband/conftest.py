@@ -155,7 +155,11 @@ class Talk:
 @pytest.fixture(scope="session")
 def talk():
     """Return a function that makes a conversation under given terms."""
-    return lambda spool=None, **terms: Talk(Terms(**terms), spool)
+
+    def make(spool=None, lead_s=0.0, prompt_quiet_s=0.0, **terms):
+        return Talk(Terms(lead_s=lead_s, prompt_quiet_s=prompt_quiet_s, **terms), spool)
+
+    return make
 
 
 @pytest.fixture

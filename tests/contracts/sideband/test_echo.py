@@ -108,3 +108,23 @@ def test_a_worker_with_ids_never_loses_an_echo(talk):
     worker = talk(echoes=True).begin().run("1 + 1").show(b"> 1 + 1\n")
     worker.tell(line("readline_result", prompt="> ", line="1 + 1\n", request_id=1))
     assert worker.text() == "> 1 + 1\n"
+
+
+@requirement("sideband:output:echo")
+def test_a_prompt_that_was_shown_before_the_request_began_is_part_of_its_echo(talk):
+    worker = talk(echoes=True).begin_foreign().show(b"> ").run("1 + 1")
+    worker.show(b"1 + 1\r\n2\r\n> ").tell(line("readline_result", prompt="> ", line="1 + 1\n"))
+    worker.tell(line("readline_start", prompt="> "))
+    assert worker.text() == "2\r\n"
+    worker.tell(line("request_end")).tick(1.0).run("3")
+    worker.show(b"3\r\n3\r\n> ").tell(line("readline_result", prompt="> ", line="3\n"))
+    worker.tell(line("readline_start", prompt="> "))
+    assert worker.text() == "3\r\n"
+
+
+@requirement("sideband:output:echo")
+def test_a_prompt_at_the_end_is_cut_only_while_the_worker_says_that_it_shows_it(talk):
+    worker = talk(echoes=True).begin_foreign().run("x").show(b"done\n> ")
+    assert worker.text() == "done\n> "
+    worker.tell(line("readline_start", prompt="> ")).show(b"more\n> ")
+    assert worker.text() == "more\n"

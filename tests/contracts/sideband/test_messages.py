@@ -2,6 +2,7 @@
 
 import base64
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -221,3 +222,46 @@ def test_text_that_is_not_unicode_cannot_be_said():
 def test_an_absent_id_is_not_the_same_as_any_id():
     assert decode(said("request_end")).request_id is UNSET
     assert messages.LINE_BYTES == 32 * 1024 * 1024
+
+
+@pytest.mark.requirement("sideband:line:values")
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"type":"x","a":[' + b"[]," * 4_000_000 + b"[]]}", Reason.MALFORMED),
+        (b'{"type":"x"' + b',"a":0' * 2_000_000 + b"}", Reason.MALFORMED),
+        (b"[" + b"0," * 6_000_000 + b"0]", Reason.MALFORMED),
+        (b'"' + b"x" * 12_000_000 + b'"', Reason.NOT_OBJECT),
+        (b'{"type":"x","a":"' + "\U0001f600".encode() * 3_000_000 + b'"}', Reason.UNKNOWN_TYPE),
+        (b"x" * 12_000_000, Reason.NOT_JSON),
+        (b'{"type":"' + b"x" * 12_000_000 + b'"}', Reason.UNKNOWN_TYPE),
+        (b'{"type":"readline_start","prompt":"' + b"x" * 12_000_000 + b'"}', Reason.MALFORMED),
+        (
+            b'{"type":"readline_result","prompt":"","line":"'
+            + "\U0001f600".encode()
+            + b"x" * 12_000_000
+            + b'"}',
+            Reason.MALFORMED,
+        ),
+    ],
+    ids=[
+        "lists",
+        "members",
+        "numbers",
+        "text",
+        "beyond ascii",
+        "no json",
+        "long type",
+        "long prompt",
+        "wide text",
+    ],
+)
+def test_a_large_line_that_is_no_message_is_refused_at_a_fraction_of_its_bytes(line, reason):
+    tracemalloc.start()
+    try:
+        refused = decode(line)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert refused.reason is reason
+    assert peak < len(line) / 2

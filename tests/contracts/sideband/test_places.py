@@ -14,7 +14,7 @@ from plughost.contracts.sideband.output import (
     ImageMarked,
     Marked,
     OutputStream,
-    image_token,
+    counted_token,
     sequence,
 )
 from plughost.contracts.sideband.places import MOST_EMPTY, MOST_WAITING
@@ -29,12 +29,12 @@ BASE = TOKEN  # the tests' sessions are given one token for everything
 
 
 def mark(number):
-    return sequence(image_token(BASE, number))
+    return sequence(counted_token(BASE, number))
 
 
 def picture(number, **members):
     """Return the message of a request's picture."""
-    told = {"request_id": 1, "mark": image_token(BASE, number), **members}
+    told = {"request_id": 1, "mark": counted_token(BASE, number), **members}
     return image(id=f"p{number}", **told)
 
 
@@ -51,9 +51,9 @@ def shown(worker):
 
 
 def test_the_marks_of_pictures_count_from_what_the_request_was_given():
-    assert image_token("a" * 24 + "00000000", 1) == "a" * 24 + "00000001"
-    assert image_token("a" * 24 + "0000000f", 1) == "a" * 24 + "00000010"
-    assert image_token("a" * 24 + "ffffffff", 2) == "a" * 24 + "00000001"
+    assert counted_token("a" * 24 + "00000000", 1) == "a" * 24 + "00000001"
+    assert counted_token("a" * 24 + "0000000f", 1) == "a" * 24 + "00000010"
+    assert counted_token("a" * 24 + "ffffffff", 2) == "a" * 24 + "00000001"
 
 
 @requirement("sideband:request:announced")
@@ -109,7 +109,7 @@ def test_a_picture_whose_mark_never_comes_is_shown_at_the_end_of_what_there_is(w
 def test_a_mark_whose_picture_never_comes_leaves_nothing_behind(worker):
     worker.show(b"a" + mark(1) + b"b").mark().tell(END)
     assert "".join(shown(worker)) == "ab"
-    worker.run().tell(image(id="next", request_id=2, mark=image_token(BASE, 1))).show(b"c" + MARK)
+    worker.run().tell(image(id="next", request_id=2, mark=counted_token(BASE, 1))).show(b"c" + MARK)
     assert shown(worker) == ["c", "next"]
 
 
@@ -124,7 +124,7 @@ def test_a_picture_comes_after_what_was_taken_meanwhile(worker):
 @requirement("sideband:image:placed")
 @pytest.mark.parametrize(
     "token",
-    ["", "x", TOKEN, "f" * 32, image_token(BASE, 1).upper(), "é" * 32]
+    ["", "x", TOKEN, "f" * 32, counted_token(BASE, 1).upper(), "é" * 32]
     + [TOKEN[:24] + odd for odd in ("       1", "+0000001", "0_000001", "89abcdf")],
 )
 def test_a_mark_that_is_not_one_of_the_request_places_nothing(worker, token):
@@ -141,8 +141,8 @@ def test_a_picture_of_another_request_is_shown_where_it_came(worker):
 
 @requirement("sideband:image:placed")
 def test_a_picture_that_is_named_twice_is_shown_twice_and_waits_for_nothing(worker):
-    worker.tell(picture(1)).tell(image(id="again", request_id=1, mark=image_token(BASE, 1))).show(b"a")
-    worker.show(mark(1)).tell(image(id="third", request_id=1, mark=image_token(BASE, 1)))
+    worker.tell(picture(1)).tell(image(id="again", request_id=1, mark=counted_token(BASE, 1))).show(b"a")
+    worker.show(mark(1)).tell(image(id="third", request_id=1, mark=counted_token(BASE, 1)))
     assert shown(worker) == ["p1", "a", "again", "third"]
 
 
@@ -188,7 +188,11 @@ def test_only_the_last_version_of_a_picture_is_kept_at_the_place_of_its_own_mark
     for number in (1, 2):
         worker.tell(
             image(
-                id="p", is_new=number == 1, request_id=1, mark=image_token(BASE, number), data=b"%d" % number
+                id="p",
+                is_new=number == 1,
+                request_id=1,
+                mark=counted_token(BASE, number),
+                data=b"%d" % number,
             )
         )
     assert [getattr(item, "data", None) or item.text for item in worker.session.take()] == [

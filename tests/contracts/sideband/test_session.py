@@ -302,7 +302,7 @@ def test_a_request_that_reads_waits_for_input_and_that_is_told_with_its_prompt(o
     assert ours.state is State.WAITING
     assert ours.heard(Waiting) == [Waiting(1, "name? ")]
     assert ours.session.take() == (Text(OUT, "hi", 1), Prompt("name? ", 1))
-    assert ours.session.prompt == "name? "
+    assert ours.session.reading.prompt == "name? "
     assert ours.session.next_deadline() is None
 
 
@@ -397,7 +397,7 @@ def test_an_interrupt_that_comes_after_the_end_does_not_touch_the_next_request(o
 
 def test_a_request_that_waits_can_be_interrupted_and_asks_no_more(ours):
     ours.run().tell(ask()).interrupt()
-    assert ours.session.prompt == ""
+    assert ours.session.reading.prompt == ""
     ours.tell(line("interrupted", request_id=1, outcome="delivered"))
     assert ours.state is State.RUNNING
     with pytest.raises(LocalProtocolError):

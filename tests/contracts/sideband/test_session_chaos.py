@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plughost.autopsy import ExitStatus
 from plughost.contracts.base import Channel, EndWanted
 from plughost.contracts.sideband.news import Completed, Gone
-from plughost.contracts.sideband.output import image_token, sequence
+from plughost.contracts.sideband.output import counted_token, sequence
 from plughost.contracts.sideband.session import SidebandSession
 from plughost.contracts.sideband.states import FINAL
 from plughost.contracts.sideband.terms import Terms
@@ -25,7 +25,9 @@ LINES = st.one_of(
     st.builds(lambda about: line("request_end", **about), IDS),
     st.builds(lambda about: line("interrupted", outcome="delivered", **about), IDS),
     st.builds(lambda about: image(**about), IDS),
-    st.builds(lambda about, number: image(mark=image_token(TOKEN, number), **about), IDS, st.integers(0, 3)),
+    st.builds(
+        lambda about, number: image(mark=counted_token(TOKEN, number), **about), IDS, st.integers(0, 3)
+    ),
     st.just(line("session_end", status=1)),
     st.binary(max_size=5),
     st.just(b"x" * 300),
@@ -34,7 +36,7 @@ OUTPUT = st.sampled_from(
     [
         b"a",
         MARK,
-        *(sequence(image_token(TOKEN, number)) for number in (1, 2)),
+        *(sequence(counted_token(TOKEN, number)) for number in (1, 2)),
         MARK[:10],
         MARK[10:],
         b"\xe2",

@@ -4,7 +4,7 @@ import pytest
 
 from plughost.contracts.base import Channel
 from plughost.contracts.sideband.input import PIECE_BYTES
-from plughost.contracts.sideband.items import Image, Prompt
+from plughost.contracts.sideband.items import Image, Notice, Prompt
 from plughost.contracts.sideband.messages import Reason
 from plughost.contracts.sideband.news import (
     Completed,
@@ -44,7 +44,30 @@ def test_it_is_ready_with_its_first_prompt(talk, data):
     worker = talk().tell(data)
     assert worker.state is State.IDLE
     assert len(worker.heard(Ready)) == 1
-    assert worker.session.prompt == "> "
+    assert worker.session.reading.prompt == "> "
+
+
+@requirement("sideband:hello:prompt")
+def test_one_that_shows_two_prompts_at_once_is_given_no_request_between_them(talk):
+    assert Terms().prompt_quiet_s == 0.010
+    worker = talk(prompt_quiet_s=0.010).at(1.0).tell(FOREIGN + ask(">>> "))
+    assert worker.state is State.STARTING
+    worker.at(1.005).tell(ask("... ")).tick(1.0149)
+    assert worker.state is State.STARTING
+    worker.tick(1.015)
+    assert len(worker.heard(Ready)) == 1
+    worker.run().tell(ask(">>> ") + END).tick(1.03)
+    assert list(worker.over) == [1]
+
+
+@requirement("sideband:hello:prompt")
+def test_one_that_shows_prompts_without_end_is_ready_half_a_second_later(talk):
+    worker = talk(prompt_quiet_s=0.010).tell(FOREIGN)
+    for at in range(0, 500, 5):
+        worker.at(at / 1000).tell(ask())
+    assert worker.state is State.STARTING
+    worker.tick(0.5)
+    assert worker.state is State.IDLE
 
 
 @requirement("sideband:hello:prompt")
@@ -254,3 +277,179 @@ def test_a_request_whose_end_was_never_said_can_be_interrupted_and_the_worker_us
     foreign.answer("2 + 2").tell(ask() + END).tick(60.1)
     assert list(foreign.over) == [1]
     assert foreign.state is State.IDLE
+
+
+# Workers that say request_end where they wait for input, and workers whose announcement and input race
+
+
+@requirement("sideband:input:unended")
+def test_an_end_with_a_prompt_that_is_none_for_code_is_a_question(foreign):
+    foreign.run("x = input('name? ')").tell(ask("name? ") + END)
+    assert foreign.heard(Waiting) == [Waiting(1, "name? ")]
+    foreign.tell(END)  # it may say so again
+    assert foreign.state is State.WAITING
+    assert not foreign.session.ignored
+    foreign.answer("Ada").tell(read("Ada\n", "name? ") + ask() + END).tick(1.0)
+    assert foreign.over[1].prompt == "> "
+    assert foreign.typed == b"x = input('name? ')\nAda\n"
+
+
+@requirement("sideband:input:unended")
+def test_a_question_that_is_asked_again_is_a_question_again(foreign):
+    foreign.run("f()").tell(ask("y/n? ") + END)
+    for _ in range(3):
+        foreign.answer("maybe").tell(read("maybe\n", "y/n? ") + ask("y/n? ") + END)
+        assert foreign.state is State.WAITING
+    assert not foreign.over
+
+
+@requirement("sideband:input:unended")
+def test_code_at_a_question_whose_request_has_said_its_end_is_the_next_request_and_a_notice_says_so(foreign):
+    foreign.run("x = input('name? ')").tell(ask("name? ") + END)
+    foreign.session.take()
+    foreign.run("y")
+    assert foreign.over == {1: Completed(1, How.SETTLED, finished=True, error=False, prompt="name? ")}
+    (notice,) = foreign.session.take()
+    assert isinstance(notice, Notice)
+    assert notice.request_id == 1
+    assert "'name? '" in notice.text
+    foreign.tell(read("y\n", "name? ") + ask() + END).tick(1.0)
+    assert list(foreign.over) == [1, 2]
+    foreign.run("f()").tell(ask("name? ") + END)  # it was a question, and is one still
+    assert foreign.state is State.WAITING
+
+
+@requirement("sideband:input:unended")
+def test_code_that_is_refused_leaves_the_question_open(talk):
+    worker = talk(line_bytes=1024).begin_foreign().run("f()").tell(ask("name? ") + END)
+    with pytest.raises(LocalProtocolError):
+        worker.run("x" * 2000)
+    assert worker.state is State.WAITING
+    assert worker.answer("Ada").typed == b"f()\nAda\n"
+
+
+@requirement("sideband:input:unended")
+def test_code_at_a_question_without_an_end_is_refused(foreign):
+    foreign.run("f()").tell(read("f()\n") + ask("name? ") + END).answer("Ada")
+    foreign.tell(read("Ada\n", "name? ") + ask("age? ")).tick(0.1)
+    assert foreign.state is State.WAITING
+    with pytest.raises(LocalProtocolError, match="waits for an answer"):
+        foreign.run("y")
+
+
+@requirement("sideband:input:unended")
+def test_prompts_that_differ_in_their_numbers_are_one_prompt(talk):
+    worker = talk().tell(FOREIGN + ask("In [1]: "))
+    for number in range(2, 40):
+        worker.run("x").tell(read("x\n", f"In [{number - 1}]: ") + ask(f"In [{number}]: ") + END).tick(number)
+        assert (worker.state, worker.session.reading.prompt) == (State.IDLE, f"In [{number}]: ")
+
+
+@requirement("sideband:input:unended")
+@pytest.mark.parametrize("before", [b"", read("x > 1\n", "> ")], ids=["unreported", "reported"])
+def test_the_first_prompt_of_all_is_one_for_code_at_the_end_of_the_first_request(talk, before):
+    worker = talk().tell(FOREIGN).tick(0.5)
+    for number in (1, 2, 3):
+        worker.run("x > 1").tell(before + ask("> ") + END).tick(number)
+        assert worker.state is State.IDLE
+    worker.run("f()").tell(ask("name? ") + END)
+    assert worker.state is State.WAITING
+
+
+@requirement("sideband:input:unended")
+@pytest.mark.parametrize("question", ["", "name? "])
+def test_the_first_prompt_of_all_is_a_question_if_the_code_spells_it_or_it_is_empty(talk, question):
+    worker = talk().tell(FOREIGN).tick(0.5).run(f"x = input('{question}')").tell(ask(question) + END)
+    assert worker.heard(Waiting) == [Waiting(1, question)]
+    worker.answer("Ada").tell(ask("> ") + END).tick(1.0)
+    assert worker.over[1].prompt == "> "
+
+
+@requirement("sideband:input:unended")
+def test_every_prompt_is_a_question_for_one_that_has_ended_a_request_without_any(talk):
+    worker = talk().tell(FOREIGN).tick(0.5).run("def f(): ...").tell(END).tick(1.0)
+    worker.run("f()").tell(ask("name? ") + END)
+    assert worker.heard(Waiting) == [Waiting(2, "name? ")]
+
+
+@requirement("sideband:input:unended")
+@pytest.mark.parametrize("known", [ask("> "), b""], ids=["known", "none known"])
+def test_a_prompt_that_the_code_has_changed_is_one_for_code_the_second_time(talk, known):
+    worker = talk().tell(FOREIGN + known).tick(0.5)
+    worker.run("options(prompt='R> ')").tell(ask("R> ") + END)
+    assert worker.state is State.WAITING
+    worker.run("1").tell(read("1\n", "R> ") + ask("R> ") + END).tick(1.0)
+    assert list(worker.over) == [1, 2]
+    assert worker.state is State.IDLE
+    worker.run("2").tell(ask("R> ") + END).tick(2.0)
+    assert worker.state is State.IDLE
+
+
+@requirement("sideband:input:unended")
+def test_an_end_that_comes_after_the_question_was_seen_is_one_too(foreign):
+    foreign.run("x").tell(read("x\n") + ask("name? ")).tick(0.020)
+    assert foreign.state is State.WAITING
+    foreign.tell(END).tick(1.0)
+    assert foreign.state is State.WAITING
+    assert not foreign.over
+
+
+@requirement("sideband:input:unended")
+def test_after_an_interrupt_an_end_is_an_end_and_its_prompt_is_one_for_code(foreign):
+    foreign.run("sys.ps1 = '$ '").tell(ask("$ ") + END)
+    assert foreign.state is State.WAITING
+    foreign.interrupt().tell(ask("$ ") + END).tick(1.0)
+    assert foreign.over[1].prompt == "$ "
+    foreign.run("1").tell(ask("$ ") + END).tick(2.0)
+    assert list(foreign.over) == [1, 2]
+
+
+@requirement("sideband:input:unended")
+def test_after_an_interrupt_that_only_shows_the_prompt_again_code_is_taken_still(foreign):
+    foreign.run("sys.ps1 = '$ '").tell(ask("$ ") + END).interrupt().tell(ask("$ ")).tick(1.0)
+    assert foreign.state is State.WAITING
+    foreign.run("1").tell(ask("$ ") + END).tick(2.0)
+    assert list(foreign.over) == [1, 2]
+
+
+@requirement("sideband:input:unended")
+def test_a_prompt_that_comes_behind_an_end_is_one_for_code(foreign):
+    foreign.run("1").tell(END + ask("next> ")).tick(1.0)
+    foreign.run("2").tell(ask("next> ") + END).tick(2.0)
+    assert list(foreign.over) == [1, 2]
+
+
+@requirement("sideband:input:waiting")
+def test_one_that_shows_no_prompt_for_code_waits_where_it_asks_whatever_it_has_not_reported(talk):
+    worker = talk().tell(FOREIGN).tick(0.5).run("x = input()\nprint(x)\n").tell(ask("? ")).tick(0.52)
+    assert worker.heard(Waiting) == [Waiting(1, "? ")]
+
+
+@requirement("sideband:request:lead")
+def test_input_follows_its_announcement_after_a_moment(talk):
+    assert Terms().lead_s == 0.005
+    worker = talk(lead_s=0.005).begin_foreign().run("1")
+    assert (worker.told[-1]["text"], worker.typed) == ("1\n", b"")
+    assert worker.session.next_deadline() == 0.005
+    assert worker.tick(0.005).typed == b"1\n"
+    worker.tell(read("1\n") + ask("? ")).tick(0.1).answer("2")
+    assert worker.typed == b"1\n"
+    assert worker.tick(0.106).typed == b"1\n2\n"
+
+
+@requirement("sideband:request:lead")
+def test_one_with_ids_does_not_wait_for_its_input(talk):
+    assert talk(lead_s=0.005).begin().run("1").typed == b"1\n"
+
+
+@requirement("sideband:request:late")
+def test_an_end_before_all_of_the_input_was_handed_out_ends_nothing_and_loses_nothing(foreign):
+    text = "x" * (2 * PIECE_BYTES) + "\n"
+    foreign.session.run(text)
+    foreign.step()
+    foreign.session.receive_data(END, Channel.CONTROL_IN)
+    assert foreign.session.ignored == {Reason.LATE: 1}
+    foreign.session.receive_sent()
+    foreign.collect().tell(END).tick(1.0)
+    assert foreign.typed == text.encode()
+    assert list(foreign.over) == [1]

@@ -67,6 +67,17 @@ def test_the_head_and_the_tail_are_kept_and_the_rest_is_counted(over):
         )
 
 
+def test_text_is_cut_between_two_lines_and_lines_that_are_left_out_are_counted():
+    timeline = Timeline(Budget(head_chars=200, tail_chars=200))
+    whole = "".join(f"line {number}\n" for number in range(1000))
+    timeline.add_text(OUT, whole, 1)
+    head, omitted, tail = timeline.take()
+    assert head.text.endswith("\n")
+    assert tail.text.startswith("line ")
+    assert len(head.text) + omitted.chars + len(tail.text) == len(whole)
+    assert head.text.count("\n") + omitted.lines + tail.text.count("\n") == 1000
+
+
 @requirement("sideband:output:spool")
 @given(st.lists(st.tuples(st.sampled_from([OUT, ERR]), st.text(min_size=1, max_size=150)), max_size=30))
 def test_the_spool_has_the_whole_from_the_moment_something_is_left_out(pieces):

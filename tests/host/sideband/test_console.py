@@ -58,6 +58,133 @@ def test_pictures_stand_behind_what_was_printed_before_them_and_in_order(both: L
     assert {item.request_id for item in shown} == {asked.request_id}
 
 
+@requirement("sideband:output:merged")
+def test_both_streams_of_a_request_are_in_the_order_in_which_code_wrote_them(both: Lab) -> None:
+    desk = both.console()
+    code = (
+        "import logging, sys\n"
+        "for number in range(20):\n"
+        "    print('out', number)\n"
+        "    print('err', number, file=sys.stderr)\n"
+        "sys.stdout.write('partial ')\n"
+        "logging.warning('logged')\n"
+        "print('end')\n"
+        "1 / 0"
+    )
+    for _ in range(5):
+        shown = [(item.stream, item.text) for item in desk.run(code).items if isinstance(item, Text)]
+        lines = [(stream, line) for stream, text in shown for line in text.splitlines()]
+        loop = [
+            (stream, f"{stream.removeprefix('std')} {n}")
+            for n in range(20)
+            for stream in ("stdout", "stderr")
+        ]
+        assert lines[:40] == loop
+        assert lines[40:43] == [("stdout", "partial "), ("stderr", "WARNING:root:logged"), ("stdout", "end")]
+        assert lines[43][0] == "stderr"
+        assert lines[-1] == ("stderr", "ZeroDivisionError: division by zero")
+
+
+@requirement("sideband:output:merged")
+def test_threads_and_forks_that_write_to_stderr_lose_nothing_and_leave_no_marks(both: Lab) -> None:
+    desk = both.console()
+    code = (
+        "import os, sys, threading\n"
+        "def write(name):\n"
+        "    for n in range(50): sys.stderr.write(f'{name}{n}.')\n"
+        "threads = [threading.Thread(target=write, args=(name,)) for name in 'abc']\n"
+        "for each in threads: each.start()\n"
+        "pid = os.fork()\n"
+        "if not pid:\n"
+        "    write('f'); os._exit(0)\n"
+        "for each in threads: each.join()\n"
+        "os.waitpid(pid, 0)\n"
+        "print('done')\n"
+    )
+    reply = desk.run(code)
+    assert "\x1e" not in reply.text
+    written = reply.text.replace("done\n", "").split(".")[:-1]
+    assert sorted(written) == sorted(f"{name}{n}" for name in "abcf" for n in range(50))
+
+
+@requirement("sideband:output:merged")
+def test_a_forked_child_can_write_although_a_thread_was_writing_when_it_was_forked(both: Lab) -> None:
+    desk = both.console()
+    code = (
+        "import os, signal, sys, threading\n"
+        "forked = threading.Event()\n"
+        "def write(stream):\n"
+        "    while not forked.is_set(): stream.write('.\\n')\n"
+        "threads = [threading.Thread(target=write, args=(each,)) for each in (sys.stdout, sys.stderr)]\n"
+        "for each in threads: each.start()\n"
+        "statuses = []\n"
+        "for n in range(30):\n"
+        "    pid = os.fork()\n"
+        "    if not pid:\n"
+        "        signal.alarm(30)\n"
+        "        print('c\\n', end=''); print('e\\n', end='', file=sys.stderr); os._exit(0)\n"
+        "    statuses.append(os.waitpid(pid, 0)[1])\n"
+        "    if statuses[-1]: break\n"
+        "forked.set()\n"
+        "for each in threads: each.join()\n"
+    )
+    lines = desk.run(code).text.split()
+    assert desk.run("statuses == [0] * 30").text == "True\n"
+    assert set(lines) <= {".", "c", "e", "[stderr]"}
+
+
+@requirement("sideband:output:merged")
+def test_a_write_of_the_users_own_on_stdout_stays_and_the_order_is_kept(both: Lab) -> None:
+    desk = both.console()
+    tee = (
+        "import sys\n"
+        "real, log = sys.stdout.write, []\n"
+        "def tee(text): log.append(text); return real(text)\n"
+        "{early}sys.stdout.write = tee\n"
+        "for n in range(5): print(n); print('e', n, file=sys.stderr)\n"
+    )
+    for early in ("", "print('first', file=sys.stderr)\n"):
+        reply = desk.run(tee.format(early=early))
+        lines = [line for item in reply.items if isinstance(item, Text) for line in item.text.splitlines()]
+        assert [line for line in lines if line != "first"] == [
+            line for n in range(5) for line in (str(n), f"e {n}")
+        ]
+        assert (
+            desk.run("''.join(log) == '0\\n1\\n2\\n3\\n4\\n', sys.stdout.write is tee").text
+            == "(True, True)\n"
+        )
+        desk.run("del sys.stdout.write")
+    mock = (
+        "from unittest import mock\n"
+        "print('e', file=sys.stderr)\n"
+        "with mock.patch.object(sys.stdout, 'write') as hidden:\n"
+        "    print('hidden'); print('e', file=sys.stderr); print('hidden')\n"
+        "print('shown')\n"
+        "hidden.call_count"
+    )
+    assert desk.run(mock).text == "e\ne\nshown\n4\n"
+
+
+@requirement("sideband:output:merged")
+def test_a_signal_handler_may_write_to_stderr_inside_a_write_to_stdout(both: Lab) -> None:
+    desk = both.console()
+    code = (
+        "import signal, sys\n"
+        "def ring(number, frame): sys.stderr.write('!')\n"
+        "signal.signal(signal.SIGALRM, ring)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\n"
+        "for n in range(3000): print('x' * 500)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0)\n"
+        "print('done')"
+    )
+    reply = desk.run(code)
+    assert not reply.error
+    assert reply.text.endswith("done\n")
+    written = "".join(item.text for item in reply.items if isinstance(item, Text) and item.stream == "stdout")
+    assert written == ("x" * 500 + "\n") * 3000 + "done\n"
+    assert "!" in reply.text
+
+
 def test_an_error_is_shown_and_said_and_the_session_goes_on(both: Lab) -> None:
     desk = both.console()
     reply = desk.run("x = 1\n1 / 0")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from plughost.errors import LocalProtocolError
-from tests.host.sideband.lab import EVERY, PATIENCE_S, QUICK, Lab
+from tests.host.sideband.lab import EVERY, PATIENCE_S, QUICK, Desk, Lab
 
 requirement = pytest.mark.requirement
 pytestmark = pytest.mark.thin(EVERY, "sideband-host")
@@ -46,6 +48,78 @@ def test_a_worker_without_ids_can_ask(both: Lab) -> None:
     with pytest.raises(LocalProtocolError):
         desk.run("say no")
     assert desk.answer("blue").text == "answered blue\n"
+
+
+WORKER = """
+import json, os, sys
+WRITE = int(os.environ["MCP_CONSOLE_IPC_WRITE_FD"])
+def tell(type, **members):
+    os.write(WRITE, json.dumps({"type": type, **members}).encode() + b"\\n")
+def read(prompt, over):
+    tell("readline_start", prompt=prompt)
+    if over:
+        tell("request_end")
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit()
+    tell("readline_result", prompt=prompt, line=line)
+    return line.strip()
+tell("backend_info", language="words", supports_images=False)
+prompt, number = sys.argv[1], 0
+line = sys.stdin.readline().strip() if "late" in sys.argv else read(prompt.replace("N", "0"), False)
+while True:
+    word, _, rest = line.partition(" ")
+    if word == "ask":
+        print("got", read(rest.strip("'"), True), flush=True)
+    elif word == "prompt":
+        prompt = rest
+    else:
+        print("ran", line, flush=True)
+    number += 1
+    line = read(prompt.replace("N", str(number)), True)
+"""
+
+
+def literal(lab: Lab, *words: str) -> Desk:
+    """Return a console with a worker that says request_end wherever it waits for a line, with its prompt."""
+    return lab.console([sys.executable, "-I", "-S", "-c", WORKER, *words])
+
+
+@requirement("sideband:input:unended")
+@pytest.mark.parametrize(
+    "words", [("> ",), ("In [N]: ",), ("> ", "late"), ("In [N]: ", "late")], ids=" ".join
+)
+def test_a_worker_whose_requests_end_with_its_next_prompt_is_ready_after_each(
+    lab: Lab, words: tuple[str, ...]
+) -> None:
+    desk = literal(lab, *words)
+    for number in (1, 2, 3):
+        reply = desk.run(f"code {number}")
+        prompt = words[0].replace("N", str(number))
+        assert (reply.state, reply.prompt, reply.text) == ("ready", prompt, f"ran code {number}\n")
+
+
+@requirement("sideband:input:unended")
+def test_code_that_changes_the_prompt_of_such_a_worker_does_not_end_its_use(lab: Lab) -> None:
+    desk = literal(lab, "> ")
+    changed = desk.run("prompt $")
+    assert (changed.state, changed.prompt) == ("waiting for stdin", "$")
+    replies = [desk.run(f"code {number}") for number in (2, 3)]
+    assert [(each.state, each.text, each.request_id) for each in replies] == [
+        ("ready", "ran code 2\n", 2),
+        ("ready", "ran code 3\n", 3),
+    ]
+    assert [len(each.notices) for each in replies] == [1, 0]
+
+
+@requirement("sideband:input:unended")
+@pytest.mark.parametrize("words", [("> ",), ("In [N]: ",), ("> ", "late")], ids=" ".join)
+def test_a_question_of_such_a_worker_can_be_answered(lab: Lab, words: tuple[str, ...]) -> None:
+    desk = literal(lab, *words)
+    asked = desk.run("ask 'name? '")
+    assert (asked.state, asked.prompt) == ("waiting for stdin", "name? ")
+    answered = desk.answer("Ada")
+    assert (answered.state, answered.text, answered.request_id) == ("ready", "got Ada\n", 1)
 
 
 @requirement("sideband:interrupt:sent")

@@ -36,6 +36,21 @@ def test_what_one_request_defines_the_next_one_finds(desk: Desk) -> None:
     assert desk.console.generation == 1
 
 
+@requirement("sideband:output:merged")
+def test_messages_warnings_and_errors_stand_where_code_raised_them(desk: Desk) -> None:
+    for _ in range(5):
+        reply = desk.run("print(1)\nmessage('m')\nprint(2)\nwarning('w')\nprint(3)\nstop('e')")
+        shown = [(str(item.stream), item.text) for item in reply.items if isinstance(item, Text)]
+        assert shown == [
+            ("stdout", "[1] 1\n"),
+            ("stderr", "m\n"),
+            ("stdout", "[1] 2\n"),
+            ("stderr", "Warning message:\nw\n"),
+            ("stdout", "[1] 3\n"),
+            ("stderr", "Error: e\n"),
+        ]
+
+
 @requirement("sideband:cell:error")
 def test_errors_and_warnings_are_on_stderr_and_the_session_goes_on(desk: Desk) -> None:
     reply = desk.run("y <- 5\ncat('before\\n')\nstop('why')\ny <- 6")

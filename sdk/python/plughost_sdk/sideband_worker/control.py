@@ -20,27 +20,40 @@ if TYPE_CHECKING:
 MARK_CHARACTERS = (
     256  # of a mark: with its separators it must stay below what a pipe takes in one piece (512)
 )
-IMAGE_MARK_DIGITS = 32  # hexadecimal, and lower case
+COUNTED_MARK_DIGITS = 32  # hexadecimal, and lower case
+UNENDED = "the input does not end in a line feed, so it may not be whole: nothing of it was run\n"
+NOT_UTF8 = "the input is not UTF-8: nothing of it was run\n"
+MISMATCH = "what was written to standard input is not what stdin_write announced: nothing of it was run\n"
 
 
 class Control:
-    """The host's side of the conversation. *begin* takes a request, *end* a reason."""
+    """The host's side of the conversation. *begin* takes a request, *end* a reason, *say* a line for stderr."""
 
     def __init__(
-        self, link: Link, interrupts: Interrupts, begin: Callable[[Request], None], end: Callable[[str], None]
+        self,
+        link: Link,
+        interrupts: Interrupts,
+        begin: Callable[[Request], None],
+        end: Callable[[str], None],
+        say: Callable[[str], None],
     ) -> None:
-        self._link, self._interrupts, self._begin, self._end = link, interrupts, begin, end
+        self._link, self._interrupts = link, interrupts
+        self._begin, self._end, self._say = begin, end, say
         self._requests: list[Request] = []  # that are not over, in order; or the last one, which is
 
     def run(self) -> None:
         """Serve the host until it ends the session or is gone."""
         for line in self._link.lines():
+            if line is None:
+                self._take_unannounced()
+                continue
             message = decode(line)
             kind = message.get("type") if message is not None else None
             if message is None or not isinstance(kind, str) or not _number_fits(message):
                 self._link.ignored += 1
             elif kind == "stdin_write" and _is_write(message):
                 if not self._write(message):
+                    self._say(MISMATCH)
                     self._end("protocol_error")
                     return
             elif kind == "interrupt":
@@ -55,20 +68,45 @@ class Control:
     def _write(self, message: dict[str, Any]) -> bool:
         """Take what is announced, exactly. False if something else came: then nothing after it can be trusted."""
         text, number, mark = message["text"], message.get("request_id"), message.get("mark")
+        self._link.listens = number is None  # a host that knows ids announces all that it writes
+        if not text and number is None:
+            return True  # it will be there without having been announced
         announced = text.encode("utf-8", "surrogatepass")
-        if self._link.take(len(announced)) != announced:
+        taken = self._link.payload.take(announced)
+        lacks_end = taken + b"\n" == announced
+        if taken != announced and not lacks_end:
             return False
         request = None if mark is not None else self._find(number)
         if request is not None and (number is not None or request.waiting):
             if not request.over:  # a late answer is dropped: it must never run
-                request.answer(announced)
+                request.answer(taken)
             return True
-        self._requests = [each for each in self._requests if not each.over]
         ending = None if mark is None else mark.encode("ascii")
-        request = Request(number, ending, text, message.get("image_mark"))
+        flaw = UNENDED if lacks_end else ""
+        marks = message.get("image_mark"), message.get("order_mark")
+        self._add(Request(number, ending, text, *marks, flaw=flaw))
+        return True
+
+    def _take_unannounced(self) -> None:
+        """Take what a host has written that announces no text: code, or an answer if one is awaited."""
+        data = self._link.payload.take_unannounced()
+        request = self._find(None)
+        if not data:
+            return
+        if request is not None and request.waiting and not request.over:
+            request.answer(data)
+            return
+        flaw = "" if data.endswith(b"\n") else UNENDED
+        try:
+            text = data.decode()
+        except ValueError:
+            text, flaw = "", flaw or NOT_UTF8
+        self._add(Request(None, None, text, flaw=flaw, announced=False))
+
+    def _add(self, request: Request) -> None:
+        self._requests = [each for each in self._requests if not each.over]
         self._requests.append(request)
         self._begin(request)
-        return True
 
     def _interrupt(self, number: int | None) -> None:
         request = self._find(number)
@@ -101,10 +139,9 @@ def _is_write(message: dict[str, Any]) -> bool:
     fits = (
         isinstance(mark, str) and 0 < len(mark) <= MARK_CHARACTERS and mark.isascii() and mark.isprintable()
     )
-    return (
-        fits and isinstance(message.get("text"), str) and _is_image_mark(message.get("image_mark", "0" * 32))
-    )
+    counted = (message.get(each, "0" * COUNTED_MARK_DIGITS) for each in ("image_mark", "order_mark"))
+    return fits and isinstance(message.get("text"), str) and all(map(_is_counted_mark, counted))
 
 
-def _is_image_mark(mark: object) -> bool:
-    return isinstance(mark, str) and len(mark) == IMAGE_MARK_DIGITS and not mark.strip("0123456789abcdef")
+def _is_counted_mark(mark: object) -> bool:
+    return isinstance(mark, str) and len(mark) == COUNTED_MARK_DIGITS and not mark.strip("0123456789abcdef")

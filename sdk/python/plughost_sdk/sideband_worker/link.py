@@ -11,6 +11,7 @@ import os
 from _thread import allocate_lock
 from os import close, read, set_blocking, write  # now: user code may put something else in their place
 
+from .payload import CHUNK, Payload
 from .wire import LINE_BYTES, encode
 
 TYPE_CHECKING = False
@@ -21,23 +22,31 @@ if TYPE_CHECKING:
 
 READ_FD, WRITE_FD = "MCP_CONSOLE_IPC_READ_FD", "MCP_CONSOLE_IPC_WRITE_FD"
 PIPES = ("MCP_CONSOLE_IPC_PIPE_TO_WORKER", "MCP_CONSOLE_IPC_PIPE_FROM_WORKER")  # of a host on Windows
-CHUNK = 65_536  # bytes per read: what a pipe holds
 
 
 class Link:
     """The host, as seen from the worker. Messages may be sent from any thread."""
 
     def __init__(self, control: int, answers: int, payload: int) -> None:
-        self._control, self._answers, self._payload = control, answers, payload
+        self._control, self._answers = control, answers
+        self.payload = Payload(payload, control)
+        self.listens = (
+            True  # for input that is not announced, or with no text: until the host is seen to know better
+        )
         self._lock = allocate_lock()
         self.open = True  # false when the host is gone, or in a forked child
         self.forked = False
         self.ignored = 0  # lines that were no message
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield the host's lines without their ends until there are no more. One that is too long is left out."""
+    def lines(self) -> Iterator[bytes | None]:
+        """Yield the host's lines without their ends until there are no more. One that is too long is left out.
+
+        Yields None where there is input that was not announced.
+        """
         held, searched, skipping = bytearray(), 0, False
         while True:
+            while self.listens and not held and not self.payload.ended and not self.payload.is_announced():
+                yield None
             try:
                 data = read(self._control, CHUNK)
             except OSError:
@@ -62,20 +71,6 @@ class Link:
                 skipping = True
             searched = len(held)
 
-    def take(self, size: int) -> bytes:
-        """Return the next *size* bytes of stdin; fewer if it ends before."""
-        parts = []
-        while size:
-            try:
-                data = read(self._payload, min(size, 1 << 20))
-            except OSError:
-                break
-            if not data:
-                break
-            parts.append(data)
-            size -= len(data)
-        return b"".join(parts)
-
     def send(self, *messages: Mapping[str, Value]) -> None:
         """Send *messages*, whole and in one write; nothing if nobody can hear them."""
         if not self.open:
@@ -90,7 +85,7 @@ class Link:
     def forget(self) -> None:
         """Be nobody: a forked child must neither hear nor answer the host."""
         self.open, self.forked = False, True
-        for fd in (self._control, self._answers, self._payload):
+        for fd in (self._control, self._answers, self.payload.fd):
             try:
                 close(fd)
             except OSError:

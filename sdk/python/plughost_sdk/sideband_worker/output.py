@@ -12,23 +12,30 @@ from os import dup2, get_blocking, set_blocking  # now: user code may put someth
 
 from .interrupt import invoke
 from .link import write_all
+from .order import Order, write_mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-SEPARATOR = b"\x1e"  # on either side of a mark
 LINE_BUFFERED = 1  # _IOLBF of every C library we know
 
 
 class Unbuffered(io.TextIOWrapper):
-    """A text stream that keeps nothing back, and yet writes all of it, as a raw descriptor may not."""
+    """stderr: a text stream that keeps nothing back, and yet writes all of it, as a raw descriptor may not."""
+
+    order: Order  # set once the stream is open
 
     def write(self, text: str, /) -> int:
         """Write *text* and flush it."""
-        count = super().write(text)
-        self.flush()
+        is_alone = bool(text) and self.order.to_stderr()
+        try:
+            count = super().write(text)
+            self.flush()
+        finally:
+            if is_alone:
+                self.order.to_stdout()
         return count
 
 
@@ -37,6 +44,7 @@ class Output:
 
     def __init__(self) -> None:
         self._kept = (os.dup(1), os.dup(2))
+        self.order = Order(self, self._kept)
         self._libc: Any = None
         self._c_stdout: Any = None
         self._open_stdout()
@@ -49,6 +57,7 @@ class Output:
 
     def _open_stderr(self) -> None:
         self.stderr = Unbuffered(_raw(2, "<stderr>"), "utf-8", "backslashreplace", line_buffering=True)
+        self.stderr.order = self.order
         self.stderr.mode = "w"  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
 
@@ -64,13 +73,23 @@ class Output:
 
     def flush_own(self) -> None:
         """Hand over what our own streams hold back; never a line of user code."""
-        for stream in (self.stdout, self.stderr):
-            try:
-                stream.flush()
-            except (OSError, ValueError):  # the host reads no more; or closed
-                pass
+        _flush(self.stderr)
+        self.flush_stdout()
+
+    def flush_stdout(self) -> None:
+        """Hand over what our stdout and that of C hold back."""
+        _flush(self.stdout)
         if self._libc is not None:
             self._libc.fflush(self._c_stdout)
+
+    def reset_locks(self) -> None:
+        """Free our streams in a forked child: a thread that the child does not have may have held their locks."""
+        for stream in (self.stdout, self.stderr):
+            try:
+                buffer: Any = stream.buffer
+                buffer.__init__(buffer.raw)  # a new lock, and no bytes: the parent writes those
+            except (AttributeError, ValueError):  # closed or detached by user code
+                pass
 
     def mend(self) -> None:
         """Give back what user code has closed, deleted, or made non-blocking for everyone who has this pipe."""
@@ -99,11 +118,11 @@ class Output:
     def mark(self, mark: bytes) -> None:
         """Write *mark* to both streams. Whatever was written before, by anyone, comes before it."""
         for fd in self._kept:
-            _write_mark(fd, mark)  # if the host has closed this stream, its end is its mark
+            write_mark(fd, mark)  # if the host has closed this stream, its end is its mark
 
     def mark_here(self, mark: bytes) -> bool:
         """Write *mark* to stdout: something that is no text belongs here. Tell whether the host can see it."""
-        return _write_mark(self._kept[0], mark)
+        return write_mark(self._kept[0], mark)
 
     def attend_c(self, ctypes: ModuleType) -> None:
         """From now on let C code's output come line by line, and flush it: C holds back all that goes to a pipe."""
@@ -125,12 +144,15 @@ class Output:
             return
 
 
-def _write_mark(fd: int, mark: bytes) -> bool:
+def _flush(stream: io.TextIOWrapper) -> None:
     try:
-        write_all(fd, SEPARATOR + mark + SEPARATOR)
-    except OSError:
-        return False
-    return True
+        stream.flush()
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ):  # the host reads no more; closed; a signal interrupts a write to it
+        pass
 
 
 def _raw(fd: int, name: str) -> io.BufferedWriter:

@@ -1,7 +1,8 @@
 """Turns pictures into `plot_image` messages: objects that can draw themselves, and figures of matplotlib.
 
 Refuses what is too large for a reader: a figure is drawn again in fewer pixels, anything else is left out with a word
-on stderr. Nothing is drawn twice that has not changed, nor sent twice that looks the same.
+on stderr. At the end of a cell only figures that changed are drawn, and only those that look different are sent.
+A figure that code shows itself, by `show()` or as its last expression, is sent once in each cell that does so.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ class Pictures:
     def __init__(self, send: Callable[..., None]) -> None:
         self._send = send  # sends members of a message of the request that runs, after what was printed
         self._count = 0
-        self._figures: Any = None  # figure to (id, digest of what was sent), while it lives
+        self._recent: set[str] = set()  # figures that this cell has sent
+        self._figures: Any = None  # figure to (id or None, digest of what was sent or None), while it lives
+
+    def begin(self) -> None:
+        """Another cell begins: what is shown in it is shown again, once."""
+        self._recent.clear()
 
     def serve(self) -> None:
         """Be what the canvas sends its figures to."""
@@ -50,11 +56,11 @@ class Pictures:
                 if data:
                     self._send_new(data, mime_type)
                     return
-        if _is_figure(value) and not _managed(value):
+        if _is_figure(value):
             self.show_figures([value], force=True)
 
     def show_open(self, *, force: bool) -> None:
-        """Send each open figure of pyplot that says it has changed; with *force*, whatever it says."""
+        """Send each open figure of pyplot that has changed; with *force*, each."""
         helpers = modules.get("matplotlib._pylab_helpers")
         if helpers is not None:
             self.show_figures(
@@ -62,31 +68,39 @@ class Pictures:
             )
 
     def show_figures(self, figures: list[Any], *, force: bool) -> None:
-        """Send those of *figures* that look different from when they were last sent."""
+        """Send those of *figures* that look different from when they were last sent; with *force*, also the others.
+
+        What this cell has sent already is not sent again unless it looks different: the host would move it.
+        """
         if self._figures is None:
             import weakref
 
             self._figures = weakref.WeakKeyDictionary()
         for figure in figures:
-            known, digest = self._figures.get(figure, (None, None))
-            if known is not None and not figure.stale and not force:
+            name, digest = self._figures.get(figure, (None, None))
+            if figure in self._figures and not figure.stale and not force:
                 continue
-            data = _png(figure)
-            figure.stale = (
-                False  # drawing for a file leaves it stale: it would be drawn again after each cell
-            )
+            self._figures[figure] = (name, None)  # if it cannot be drawn, that is said once, until it changes
+            try:
+                data = _png(figure)
+            finally:
+                figure.stale = (
+                    False  # drawing for a file leaves it stale: it would be drawn again after each cell
+                )
             if data is None:
                 _complain(
                     f"figure {getattr(figure, 'number', '')} is larger than {IMAGE_BYTES} bytes: not shown"
                 )
                 continue
             now = _digest(data)
-            if now != digest:
-                if known is None:
-                    self._count += 1
-                name = known or f"figure-{self._count}"
-                self._figures[figure] = (name, now)
-                self._send_image(name, data, "image/png", is_new=known is None)
+            is_new = name is None
+            if is_new:
+                self._count += 1
+                name = f"figure-{self._count}"
+            self._figures[figure] = (name, now)
+            if now != digest or (force and name not in self._recent):
+                self._recent.add(name)
+                self._send_image(name, data, "image/png", is_new=is_new)
 
     def _send_new(self, data: bytes, mime_type: str) -> None:
         if len(data) > IMAGE_BYTES:
@@ -115,12 +129,6 @@ def _painted(result: object) -> bytes | None:
 def _is_figure(value: object) -> bool:
     module = modules.get("matplotlib.figure")
     return module is not None and isinstance(value, module.Figure)
-
-
-def _managed(figure: Any) -> bool:
-    helpers = modules.get("matplotlib._pylab_helpers")
-    managers = () if helpers is None else helpers.Gcf.get_all_fig_managers()
-    return any(each.canvas.figure is figure for each in managers)
 
 
 def _png(figure: Any) -> bytes | None:

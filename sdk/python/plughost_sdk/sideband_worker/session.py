@@ -17,7 +17,7 @@ from . import VERSION
 from .cell import Cells
 from .control import Control
 from .imports import Watch
-from .interrupt import COROUTINE, Interrupts, invoke, invoke_all
+from .interrupt import COROUTINE, Interrupts, invoke, invoke_all, leave_signals
 from .link import connect
 from .output import Output
 from .stdin import Answers, Stdin
@@ -71,12 +71,13 @@ class Session:
                     "request_ids": True,
                     "marks": True,
                     "image_marks": True,
+                    "order_marks": True,
                     "pid": os.getpid(),
                 },
             }
         )
         self._prepare()
-        control = Control(self._link, self._interrupts, self._queue.put, self._end)
+        control = Control(self._link, self._interrupts, self._queue.put, self._end, self._output.say)
         start_new_thread(self._listen, (control,))
         while True:
             request = self._queue.get()
@@ -88,6 +89,7 @@ class Session:
 
     def _listen(self, control: Control) -> None:
         """Serve as the control thread. Without it nothing would ever be heard again, so if it fails all ends."""
+        leave_signals()
         try:
             control.run()
         finally:  # it never returns: control ends with the process
@@ -100,6 +102,7 @@ class Session:
     def _prepare(self) -> None:
         """Put in place what user code will meet, and load what it may leave no room for."""
         sys.displayhook = self._display
+        self._interrupts.attend()
         from .standard import Standard
 
         self._standard = Standard()  # before the next, which is then asked first
@@ -112,11 +115,20 @@ class Session:
         self._late = late
         watch.after("bdb", late.patch)
         watch.after("matplotlib", self._choose_backend)
-        os.register_at_fork(before=self._output.flush_own, after_in_child=self._link.forget)
+        os.register_at_fork(before=self._output.flush_own, after_in_child=self._forget_host)
         self._modules = len(modules)
+
+    def _forget_host(self) -> None:
+        """Be a forked child of the worker: the host is not its host."""
+        self._link.forget()
+        self._output.order.begin(None)
+        self._output.reset_locks()
 
     def _serve(self, request: Request) -> None:
         self._interrupts.request = request
+        self._output.order.begin(request)
+        if self._pictures is not None:
+            self._pictures.begin()
         status, error = self._perform(request)
         if self._link.forked:  # a child of the worker, at the end of its cell: it has nobody to answer
             self._output.flush_own()
@@ -129,6 +141,9 @@ class Session:
 
     def _perform(self, request: Request) -> tuple[int | None, bool]:
         """Run the request. Return the status to exit with, if it is to, and whether it failed. Raises nothing."""
+        if request.flaw:
+            self._output.say(request.flaw)
+            return None, True
         status, error = None, False
         try:
             self._interrupts.begin(request)
@@ -187,6 +202,7 @@ class Session:
             modules.setdefault(name, module)
         if len(modules) != self._modules:
             self._attend_c()
+        self._output.order.end()
         self._output.flush_own()
         told: dict[str, Value] = request.tagged(type="request_end")
         if request.mark is not None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from .interrupt import Interrupts
     from .link import Link
+    from .request import Request
+    from .wire import Value
 
 TOLD = (
     1_000_000  # characters of a prompt and of a line that are told: as JSON they stay below the cap of a line
@@ -78,7 +80,7 @@ class Answers(io.RawIOBase):
         if not unsent:  # not above: an interrupt of the wait would be shown as one that came of being empty
             request.waiting += 1
             try:
-                self._link.send(start)
+                self._link.send(start, *self._pause(request))
                 line = wait(request.lines.get)
             finally:
                 request.waiting -= 1
@@ -88,6 +90,12 @@ class Answers(io.RawIOBase):
         told = "\n" if secret else line.decode("utf-8", "replace")[:TOLD]
         self._link.send(*unsent, request.tagged(type="readline_result", prompt=prompt, line=told))
         return line
+
+    def _pause(self, request: Request) -> list[dict[str, Value]]:
+        """Return what else an older host has to hear before it lets anybody answer."""
+        if request.announced or get_ident() != self._interrupts.main:
+            return []
+        return [request.tagged(type="request_end")]
 
     def drain(self, stream: io.TextIOWrapper) -> None:
         """Empty the layers above of what a request has left unread."""

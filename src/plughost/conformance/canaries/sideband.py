@@ -120,6 +120,8 @@ BY_AXIS = {
         "one-stream-for-both": "output:raw",
         "decodes-output": "output:raw",
         "loses-output": "output:raw",
+        "marks-no-order": "output:marked",
+        "marks-the-order-on-one-stream": "output:marked",
     },
     "pictures": {
         "never-draws": "image:sent",

@@ -65,7 +65,7 @@ class Language:
                 late = self.fault == "prints-behind-its-mark"
                 (world.hold if late else world.print)(argument + "\n")
             case "warn":
-                world.print(argument + "\n", 1 if self.fault == "one-stream-for-both" else 2)
+                (world.print if self.fault == "one-stream-for-both" else world.warn)(argument + "\n")
             case "=":
                 if self.fault != "shows-no-values":
                     world.print(argument + "\n")

@@ -62,7 +62,13 @@ class Worker:
             select.select([], [], [])
         if self.fault == "speaks-before-its-introduction":
             self.wire.send("readline_start", prompt="> ")
-        able = {"worker": "canary", "request_ids": True, "marks": True, "image_marks": True}
+        able = {
+            "worker": "canary",
+            "request_ids": True,
+            "marks": True,
+            "image_marks": True,
+            "order_marks": True,
+        }
         more = {"plughost": able} if self.ids else {}
         for _ in range(2 if self.fault == "introduces-itself-twice" else 1):
             self.wire.send("backend_info", language="canary", supports_images=True, **more)
@@ -91,7 +97,7 @@ class Worker:
         text = self.wire.take(message["text"])
         if self.due:
             self.mark(self.due)
-        self.shown = 0
+        self.shown = self.ordered = 0
         self.request, self.lines = message, self.lines if self.fault == "keeps-what-is-left" else []
         self.count += 1
         if not self.ids:
@@ -169,6 +175,18 @@ class Worker:
         return members
 
     # What code can do
+
+    def warn(self, text):
+        """Print to stderr, between two order marks."""
+        first = self.request.get("order_mark") if self.request is not None else None
+        if first is None or self.fault == "marks-no-order":
+            self.print(text, 2)
+            return
+        self.ordered += 2
+        pair = [counted(first, each) for each in (self.ordered - 1, self.ordered)]
+        if self.fault != "marks-the-order-on-one-stream":
+            self.print("".join(pair), 1)
+        self.print(pair[0] + text + pair[1], 2)
 
     def print(self, text, fd=1):
         view = memoryview(text.encode())
@@ -260,7 +278,7 @@ class Worker:
         if first is not None:
             self.shown += 1
             shift = self.shown - (self.fault == "marks-pictures-from-0")
-            mark = first[:24] + "%08x" % ((int(first[24:], 16) + shift) % 2**32)
+            mark = counted(first, shift).strip("\x1e")
             if self.fault != "marks-no-pictures":
                 told["mark"] = mark
             if self.fault != "says-marks-that-it-does-not-write":
@@ -289,6 +307,11 @@ class Worker:
             select.select([], [], [])
         self.wire.send("session_end", reason="asked", status=0)
         sys.exit(0)
+
+
+def counted(base, number):
+    """Return mark *number* of those made from *base*, with its separators."""
+    return "\x1e%s%08x\x1e" % (base[:24], (int(base[24:], 16) + number) % 2**32)
 
 
 if __name__ == "__main__":

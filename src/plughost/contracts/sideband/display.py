@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..base import Channel
 from .echo import Echo
 from .items import Image, Item, Stream
-from .output import ImageMarked, OutputStream
+from .order import Piece, StreamOrder
+from .output import ImageMarked, Marked, OrderMarked, OutputStream
 from .places import Places
 from .timeline import Budget, Spool, Timeline
 
@@ -15,26 +16,33 @@ STREAMS = {Channel.STDOUT: Stream.STDOUT, Channel.STDERR: Stream.STDERR}
 class Display:
     """The two output streams, joined in one timeline, and the request that writes to them."""
 
-    __slots__ = ("_echo", "_marking", "_output", "_places", "_request_id", "timeline")
+    __slots__ = ("_echo", "_marking", "_order", "_ordered", "_output", "_places", "_request_id", "timeline")
 
     def __init__(self, budget: Budget, spool: Spool | None) -> None:
         self.timeline = Timeline(budget, spool)
         self._output = {channel: OutputStream() for channel in STREAMS}
         self._places = Places(self.timeline)
+        self._order = StreamOrder()
+        self._ordered = False  # the request writes order marks
         self._echo = Echo()
         self._request_id: int | None = None
         self._marking = False
 
-    def begin(self, request_id: int, token: str | None, images: str | None = None) -> None:
+    def begin(
+        self, request_id: int, token: str | None, images: str | None = None, order: str | None = None
+    ) -> None:
         """What comes now belongs to *request_id*: up to the mark of *token*, if there is one.
 
-        *images*: from what the marks of its pictures are made, if it marks them.
+        *images* and *order*: from what the marks of its pictures and its order marks are made, if it writes them.
         """
         self._request_id = request_id
         self._marking = token is not None
         for output in self._output.values():
             if token is not None:
                 output.expect(token, request_id)
+            output.expect_order(order)
+        self._order.begin()
+        self._ordered = order is not None
         self._output[Channel.STDOUT].expect_images(images)
         self._echo.begin(request_id)
         self.timeline.end_spool()
@@ -48,9 +56,11 @@ class Display:
 
     def end(self, *, seal: bool) -> None:
         """What comes now belongs to no request. *seal*: a character that is cut off stays so."""
-        if seal:
-            for channel, output in self._output.items():
+        self._show(self._order.give_up())
+        for channel, output in self._output.items():
+            if seal:
                 self.timeline.add_text(STREAMS[channel], output.seal(), self._owner(channel))
+            output.expect_order(None)
         self._output[Channel.STDOUT].expect_images(None)
         self._places.end()
         self._request_id = None
@@ -67,20 +77,40 @@ class Display:
         return True
 
     def receive_data(self, data: bytes, channel: Channel) -> None:
-        stream, output = STREAMS[channel], self._output[channel]
-        for piece in output.receive_data(data):
-            if isinstance(piece, str):
-                self.timeline.add_text(stream, piece, self._owner(channel))
-            elif isinstance(piece, ImageMarked):
-                self._places.mark(piece.number)
-            elif channel is Channel.STDOUT and piece.request_id == self._request_id:
-                self._places.stop()  # a picture is marked before the end of its request
+        for content in self._output[channel].receive_data(data):
+            if isinstance(content, OrderMarked):
+                self._show(self._order.pass_mark(channel, content.number))
+                continue
+            piece = Piece(channel, content, self._owner(channel))
+            if self._order.ahead is channel:
+                self._show(self._order.hold(piece))
+            else:
+                self._show_piece(piece)
+            if self._ordered and isinstance(content, Marked) and content.request_id == self._request_id:
+                self._show(
+                    self._order.pass_mark(channel)
+                )  # its last: the other stream waits for none of its marks
 
     def receive_eof(self, channel: Channel) -> None:
+        self._show(self._order.pass_mark(channel))
         owner = self._owner(channel)
         self.timeline.add_text(STREAMS[channel], self._output[channel].receive_eof(), owner)
         if channel is Channel.STDOUT:
             self._places.stop()
+
+    def _show(self, pieces: list[Piece]) -> None:
+        for piece in pieces:
+            self._show_piece(piece)
+
+    def _show_piece(self, piece: Piece) -> None:
+        match piece.content:
+            case str(text):
+                self.timeline.add_text(STREAMS[piece.channel], text, piece.owner)
+            case ImageMarked(number):
+                self._places.mark(number)
+            case Marked(request_id):
+                if piece.channel is Channel.STDOUT and request_id == self._request_id:
+                    self._places.stop()  # a picture is marked before the end of its request
 
     def receive_image(self, image: Image, token: str | None = None) -> None:
         """Show *image* where the mark of *token* is, if it is one of the request's; else here."""
@@ -95,10 +125,10 @@ class Display:
         if self._request_id is not None:
             self._echo.read(prompt, line)
 
-    def take(self, *, without_echo: bool) -> tuple[Item, ...]:
-        """Return what was shown since the last time, in order, and forget it."""
+    def take(self, *, without_echo: bool, prompt: str = "") -> tuple[Item, ...]:
+        """Return what was shown since the last time, in order, and forget it. *prompt*: of a read that is not over."""
         items = self.timeline.take()
-        return self._echo.cut(items) if without_echo else items
+        return self._echo.cut(items, prompt) if without_echo else items
 
     def _owner(self, channel: Channel) -> int | None:
         """Return the request that what comes next on *channel* belongs to, or None."""

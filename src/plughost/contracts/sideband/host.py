@@ -28,6 +28,7 @@ def terms(binding: Binding) -> Terms:
     return Terms(
         handshake_s=limits.handshake_s,
         end_s=END_S,
+        echoes=binding.sideband.echoes,
         line_bytes=limits.frame_bytes,
         budget=Budget(limits.head_chars, limits.tail_chars, limits.images, limits.image_bytes),
     )

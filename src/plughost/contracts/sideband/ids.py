@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
+from .input import Input
 from .messages import ReadlineResult, ReadlineStart, Reason, RequestEnd
 
 
@@ -19,3 +20,15 @@ def misplaced(
     if message.request_id != running:
         return Reason.LATE, f"{what} of request {message.request_id}, which is over"
     return None
+
+
+def stray_end(running: int | None, given: Input, *, again: bool, named: bool) -> tuple[Reason, str] | None:
+    """Say why a request_end does not end the request *running*, which was *given* its input, or return None.
+
+    *again*: it has ended already. *named*: the message says which request it is about.
+    """
+    if running is None or not (given.handed or named):
+        return Reason.LATE, "request_end, and no request runs"
+    if given and not named:
+        return Reason.LATE, "request_end, and not all of the request's input was written"
+    return (Reason.REPEATED, f"request_end of request {running}") if again else None

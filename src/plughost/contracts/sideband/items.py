@@ -52,13 +52,14 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Omitted:
-    """What is left out here. *chars* of text, *spooled* if the spool has them; other things are nowhere."""
+    """What is left out here. *chars* of text in *lines*, *spooled* if the spool has them; other things are nowhere."""
 
     chars: int
     entries: int  # prompts and notices
     images: int
     image_bytes: int
     spooled: bool
+    lines: int = 0  # line feeds among the characters
 
 
 Item = Text | Image | Prompt | Notice | Omitted

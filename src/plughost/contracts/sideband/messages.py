@@ -8,15 +8,21 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from plughost_sdk.frames import lines
 from plughost_sdk.frames.errors import FrameTooLarge
 
 from ...errors import LocalProtocolError, RemoteProtocolError
 from ...messages import strict_json
+from ...messages.depth import MAX_DEPTH
+from ...messages.meter import WINDOW, Meter
 from ...messages.quoting import quote
 
 LINE_BYTES = 33_554_432  # of one line without its line feed, either way; equal is allowed: a plot fits
+VALUES = 65_536  # of one line, as `meter` counts them: no message has a hundred
+LONG_LINE = 1_048_576  # bytes: only what is said of a picture, or of a line that was read, may be longer
+LONG_TYPES = ("plot_image", "readline_result", "stdin_write")
+LONGEST_TYPE = 65_536  # bytes of a type that is looked at
 READ_FD = "MCP_CONSOLE_IPC_READ_FD"  # the worker's environment: the descriptor it reads
 WRITE_FD = "MCP_CONSOLE_IPC_WRITE_FD"  # and the one it writes
 
@@ -33,6 +39,7 @@ class StdinWrite(Struct, frozen=True, tag_field="type", tag="stdin_write"):
     request_id: RequestId | UnsetType = UNSET
     mark: str | UnsetType = UNSET
     image_mark: str | UnsetType = UNSET
+    order_mark: str | UnsetType = UNSET
 
 
 class Interrupt(Struct, frozen=True, tag_field="type", tag="interrupt"):
@@ -60,6 +67,7 @@ class Plughost(Struct, frozen=True):
     marks: bool = False
     pid: int | UnsetType = UNSET
     image_marks: bool = False
+    order_marks: bool = False
 
 
 class BackendInfo(Struct, frozen=True, tag_field="type", tag="backend_info"):
@@ -162,8 +170,20 @@ class _Head(Struct, frozen=True):
     type: str
 
 
-_OBJECT: strict_json.Decoder[dict[str, Any]] = strict_json.Decoder(dict[str, Any], "line")
+class _Type(Struct, frozen=True):
+    """The same of a long line, of which nothing is decoded before it is known to be short."""
+
+    type: Raw = Raw(b"null")
+
+
+class _Object(Struct):
+    """An object, of which nothing is looked at: of 32 MiB that are no message, only that is to be said."""
+
+
+_OBJECT = strict_json.Decoder(_Object, "line")
 _HEAD = strict_json.Decoder(_Head, "line")
+_TYPE = strict_json.Decoder(_Type, "line")
+_NAME = strict_json.Decoder(str, "type")
 _WORKER: strict_json.Decoder[Any] = strict_json.Decoder(WorkerMessage, "line")  # type: ignore[arg-type]
 _HOST: strict_json.Decoder[Any] = strict_json.Decoder(HostMessage, "line")  # type: ignore[arg-type]
 
@@ -181,22 +201,57 @@ def decode_host(line: bytes) -> HostMessage | Refused:
 
 
 def _decode(decoder: strict_json.Decoder[Any], line: bytes, types: tuple[str, ...]) -> Any:
+    flaw = _flaw(line) or _excess(line, types)
+    if flaw is not None:
+        return flaw
     try:
-        return decoder.decode(line)
+        return decoder.decode_part(Raw(line))
     except RemoteProtocolError as error:
-        return _why(line, types, str(error))
+        return _why(Raw(line), types, str(error))
 
 
-def _why(line: bytes, types: tuple[str, ...], detail: str) -> Refused:
+def _flaw(line: bytes) -> Refused | None:
+    """Say why *line* is not to be decoded: it is no UTF-8, too deep, or holds far more values than any message."""
+    if len(line) <= MAX_DEPTH and line.isascii():  # most are
+        return None
+    meter = Meter()
+    while meter.size < len(line) and meter.flaw is None:
+        meter.feed(line[meter.size : meter.size + WINDOW] if len(line) > WINDOW else line)
+        if meter.values > VALUES:
+            return Refused(Reason.MALFORMED, f"a line holds over {VALUES} values")
+        if meter.held > LINE_BYTES:
+            return Refused(Reason.MALFORMED, f"a text takes over {LINE_BYTES} bytes of memory")
+    flaw = meter.end()
+    return None if flaw is None else Refused(Reason.NOT_JSON, f"line: {flaw}")
+
+
+def _excess(line: bytes, types: tuple[str, ...]) -> Refused | None:
+    """Say why a long *line* is not to be decoded: no message of its type is that long, or it has a long type."""
+    if len(line) <= LONG_LINE:
+        return None
+    try:
+        part = _TYPE.decode_part(Raw(line)).type
+        if memoryview(part).nbytes > LONGEST_TYPE:
+            return Refused(Reason.UNKNOWN_TYPE, f"a type of over {LONGEST_TYPE} bytes")
+        named = _NAME.decode_part(part)
+    except RemoteProtocolError:  # for which others have the right words
+        return None
+    if named not in types:
+        return Refused(Reason.UNKNOWN_TYPE, f"{quote(named)} is no message of the contract", named)
+    if named not in LONG_TYPES:
+        return Refused(Reason.MALFORMED, f"{named}: a line of over {LONG_LINE} bytes", named)
+    return None
+
+
+def _why(line: Raw, types: tuple[str, ...], detail: str) -> Refused:
     """Say what is wrong with *line*: worth a second look, because it is rare."""
     try:
-        _OBJECT.decode(line)
+        _OBJECT.decode_part(line)
     except RemoteProtocolError as error:
-        text = line.lstrip()
-        is_value = text[:1] != b"{" and _is_json(line)
+        is_value = bytes(memoryview(line)[:WINDOW]).lstrip()[:1] != b"{" and _is_json(line)
         return Refused(Reason.NOT_OBJECT if is_value else Reason.NOT_JSON, str(error))
     try:
-        named = _HEAD.decode(line).type
+        named = _HEAD.decode_part(line).type
     except RemoteProtocolError as error:
         return Refused(Reason.NO_TYPE, str(error))
     if named not in types:
@@ -204,12 +259,12 @@ def _why(line: bytes, types: tuple[str, ...], detail: str) -> Refused:
     return Refused(Reason.MALFORMED, f"{named}: {detail}", named)
 
 
-_ANY: strict_json.Decoder[Any] = strict_json.Decoder(object, "line")
+_ANY = strict_json.Decoder(Raw, "line")
 
 
-def _is_json(line: bytes) -> bool:
+def _is_json(line: Raw) -> bool:
     try:
-        _ANY.decode(line)
+        _ANY.decode_part(line)
     except RemoteProtocolError:
         return False
     return True
@@ -221,3 +276,8 @@ def encode(message: HostMessage, limit: int = LINE_BYTES) -> bytes:
         return lines.encode(strict_json.encode(message, "a message"), limit)
     except FrameTooLarge as error:
         raise LocalProtocolError(f"the input is too large to be sent: {error}. Send it in parts.") from error
+
+
+def or_unset(value: str | None) -> str | UnsetType:
+    """Return *value*, or what leaves a member out."""
+    return UNSET if value is None else value

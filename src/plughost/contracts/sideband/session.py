@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import assert_never
+from typing import NoReturn, assert_never
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from plughost_sdk.frames.errors import FrameTooLarge
 from plughost_sdk.frames.lines import LineDecoder
 
@@ -28,26 +28,15 @@ from ...failures import FailureCode, Stage
 from ...messages.quoting import quote
 from ..base import Channel, EndWanted, Fault, FramePassed, HandshakeDone, Rung
 from ..conversation import Conversation, Speaker
-from . import ids, wording
+from . import ids, news, wording
 from . import messages as wire
 from .display import STREAMS, Display
 from .input import Input
 from .items import Image, Item
 from .messages import Reason
-from .news import (
-    Completed,
-    Gone,
-    How,
-    Ignored,
-    InterruptTold,
-    News,
-    Outcome,
-    Ready,
-    SignalWanted,
-    Waiting,
-    worth_telling,
-)
+from .news import Completed, Gone, How, Ignored, InterruptTold, News, Outcome, Ready, SignalWanted, Waiting
 from .output import new_token
+from .reading import Reading
 from .settling import Settling
 from .states import BUSY, FINAL, INITIAL, OPEN, TRANSITIONS, Said, State
 from .terms import Terms
@@ -65,8 +54,6 @@ class SidebandSession(Conversation[State, Said]):
         self.fault: Fault | None = None
         self.status: ExitStatus | None = None
         self.request_id: int | None = None  # of the request that is not over
-        self.prompt = ""  # of the read that is not over, as the worker named it
-        self._secret = False  # whether its line is not to be shown
         self.ignored: Counter[Reason] = Counter()
         self.news: deque[News] = deque()
         self._terms = terms
@@ -75,9 +62,11 @@ class SidebandSession(Conversation[State, Said]):
         self._display = Display(terms.budget, spool)
         self._last_id = 0
         self._until: float | None = now + terms.handshake_s  # what it means depends on the state
+        self._ready_by = 0.0  # for the first request of a worker without ids
         self._input = Input()
         self._unsent = False
-        self._asked_at: float | None = None  # a read has begun and is not known to be over
+        self._input_at: float | None = None  # when it may be handed out
+        self.reading = Reading()
         self._settling: Settling | None = None
         self._end: wire.RequestEnd | None = None  # of the request that is not over
         self._told_to_end = False
@@ -90,24 +79,32 @@ class SidebandSession(Conversation[State, Said]):
     def run(self, text: str, request_id: int | None = None) -> int:
         """Give the worker *text* to run, and return the request's id: a new one, larger than any before.
 
-        Raises LocalProtocolError, and nothing is sent, unless the worker is idle and the text fits a line.
+        A request that waits for input and has said its end is over with that. Raises LocalProtocolError, and nothing is
+        sent, unless the worker is idle, or waits in this way, and the text fits a line.
         """
-        if self.state is not State.IDLE:
-            raise LocalProtocolError(f"the input was not sent: {self._obstacle()}")
+        tried = self.state is State.WAITING and self._end is not None
+        if self.state is not State.IDLE and not tried:
+            self._refuse("the input was not sent")
         request_id = self._last_id + 1 if request_id is None else request_id
         if type(request_id) is not int or request_id <= self._last_id:
             raise LocalProtocolError(f"a request's id is larger than {self._last_id}, not {request_id!r}")
         ours = self.backend.plughost if self._marking and self.backend is not None else None
         token = self._token() if ours is not None else None
         images = self._token() if ours is not None and ours.image_marks else None
+        order = self._token() if ours is not None and ours.order_marks else None
         text = wording.terminated(text)
         named = request_id if self._ids else UNSET
-        self._tell(wire.StdinWrite(text, named, _or_unset(token), _or_unset(images)))
+        self._tell(wire.StdinWrite(text, named, *map(wire.or_unset, (token, images, order))))
+        if tried:
+            self.note(wording.tried(self.request_id, request_id, self.reading.named))
+            self._advance(Speaker.PLUGIN, Said.REQUEST_END)
+            self._complete(How.SETTLED)
         self._advance(Speaker.HOST, Said.RUN)
         self.request_id = self._last_id = request_id
-        self._read_is_over()
-        self._display.begin(request_id, token, images)
+        self.reading.start("" if self._ids else text, tried=tried)
+        self._display.begin(request_id, token, images, order)
         self._input.begin(text.encode())
+        self._lead()
         return request_id
 
     def answer(self, text: str) -> None:
@@ -116,12 +113,14 @@ class SidebandSession(Conversation[State, Said]):
         Raises LocalProtocolError, and nothing is sent, unless it waits for one and the text fits a line.
         """
         if self.state is not State.WAITING or self.request_id is None:
-            raise LocalProtocolError(f"the answer was not sent: {self._obstacle()}")
+            self._refuse("the answer was not sent")
         text = wording.terminated(text)
         self._tell(wire.StdinWrite(text, self.request_id if self._ids else UNSET))
         self._advance(Speaker.HOST, Said.ANSWER)
-        self._read_is_over()
+        self._end = None
+        self.reading.end()
         self._input.add(text.encode())
+        self._lead()
 
     def interrupt(self) -> None:
         """Stop what runs; `InterruptTold` says what became of it. An idle worker is told too, and loses nothing.
@@ -129,11 +128,11 @@ class SidebandSession(Conversation[State, Said]):
         Raises LocalProtocolError if the worker has not introduced itself yet, ends, or is gone.
         """
         if (self.state, Speaker.HOST, Said.INTERRUPT) not in TRANSITIONS:
-            raise LocalProtocolError(f"it cannot be interrupted: {self._obstacle()}")
+            self._refuse("it cannot be interrupted")
         runs = self.request_id if self._ids and self.state in BUSY else None
         self._tell(wire.Interrupt(UNSET if runs is None else runs))
         if self.state in BUSY:
-            self._read_is_over()  # or will be, when the worker hears of this
+            self.reading.end()  # or will be, when the worker hears of this
         self._advance(Speaker.HOST, Said.INTERRUPT)
         if not self._ids:
             self._input.withdraw()  # a worker that counts its input needs all of it, this one none
@@ -157,7 +156,9 @@ class SidebandSession(Conversation[State, Said]):
 
     def take(self) -> tuple[Item, ...]:
         """Return what was shown since the last time, in order, and forget it."""
-        return self._display.take(without_echo=self._terms.echoes and not self._ids)
+        return self._display.take(
+            without_echo=self._terms.echoes and not self._ids, prompt=self.reading.prompt
+        )
 
     # What happens to it
 
@@ -206,10 +207,12 @@ class SidebandSession(Conversation[State, Said]):
                     if self.backend is not None:
                         self._be_ready(self.backend)
                     else:
-                        late = "it did not send backend_info in time"
-                        self._fail(FailureCode.TIMEOUT, late, "limits.handshake_s")
+                        self._fail(FailureCode.TIMEOUT, wording.NO_INTRODUCTION, "limits.handshake_s")
                 case State.RUNNING | State.INTERRUPTING:
-                    self._wait()
+                    if self._input_at is not None and self._input_at <= self._now:
+                        self._input_at = None
+                    else:
+                        self._wait()
                 case State.SETTLING:
                     if self._settling is not None and self._settling.marked:
                         self._ignore(Reason.UNMARKED, f"request {self.request_id} was to be marked")
@@ -219,8 +222,9 @@ class SidebandSession(Conversation[State, Said]):
                     if self._told_to_end or self._said is not None:
                         self._want_end(Rung.CLOSE_STDIN)
                     else:
-                        said = f"it closed {self._closed} {self._while()} and went on"
-                        self._fail(FailureCode.CRASHED, said)
+                        self._fail(
+                            FailureCode.CRASHED, f"it closed {self._closed} {self._while()} and went on"
+                        )
                 case _:  # the others have no deadline
                     return
 
@@ -235,7 +239,7 @@ class SidebandSession(Conversation[State, Said]):
         if not (self._outgoing or self._input) or self.state in FINAL or self._ending:
             return []
         handed = super().data_to_send()
-        if self._input and not self._unsent:
+        if self._input and not self._unsent and self._input_at is None:
             handed.append((Channel.STDIN, self._input.next_piece()))
         self._unsent = self._unsent or bool(handed)
         return handed
@@ -249,9 +253,9 @@ class SidebandSession(Conversation[State, Said]):
             case State.STARTING | State.ENDING:
                 return self._until
             case State.RUNNING | State.INTERRUPTING:
-                # A worker that names no request waits only if it says that it has read all that it was given.
-                waits = self._asked_at is not None and not self._ids and not self._input.unread_lines
-                return self._asked_at + self._terms.ask_s if waits and self._asked_at is not None else None
+                waits = not self._ids and self.reading.may_wait(self._input.unread_lines)
+                asked = self.reading.asked_at if waits else None
+                return self._input_at or (None if asked is None else asked + self._terms.ask_s)
             case State.SETTLING:
                 return None if self._settling is None else self._settling.over_at
             case State.IDLE | State.WAITING | State.ENDED | State.FAILED:
@@ -273,11 +277,7 @@ class SidebandSession(Conversation[State, Said]):
         """How far the conversation has come."""
         if self.fault is not None:
             return self.fault.stage
-        if self.state is State.STARTING:
-            return Stage.HANDSHAKE
-        if self._told_to_end or self.state is State.ENDED:
-            return Stage.TEARDOWN
-        return Stage.IDLE if self.request_id is None else Stage.EXECUTE
+        return wording.stage(self.state, self.request_id, ending=self._told_to_end)
 
     # What it tells
 
@@ -293,7 +293,7 @@ class SidebandSession(Conversation[State, Said]):
             if line and not line.isspace():
                 self._events.append(FramePassed("in", line))
                 self._read(wire.decode(line))
-        if self._ids and self._asked_at is not None and self.state is State.RUNNING:
+        if self._ids and self.reading.asked_at is not None and self.state is State.RUNNING:
             self._wait()  # only now: the line that it reads may have come with it
 
     def _read(self, message: wire.WorkerMessage | wire.Refused) -> None:
@@ -332,13 +332,25 @@ class SidebandSession(Conversation[State, Said]):
         self.backend = backend
         if self.state is not State.STARTING:
             return
-        if self._ids or self._asked_at is not None:
+        if self._ids:
             self._be_ready(backend)
-        else:  # one that shows a prompt would take input that comes before it for no request's
-            self._until = self._now + self._terms.first_prompt_s
+            return
+        # One that shows a prompt would take input that comes before it for no request's.
+        self._until = self._ready_by = self._now + self._terms.first_prompt_s
+        if self.reading.asked_at is not None:
+            self._see_prompt(backend)
+
+    def _see_prompt(self, backend: wire.BackendInfo) -> None:
+        """A worker without ids shows its first prompt: a request waits until nothing more follows.
+
+        One that shows two in a row, and hears of a request between them, would take the second for its end.
+        """
+        self._until = min(self._ready_by, self._now + self._terms.prompt_quiet_s)
+        if self._until <= self._now:
+            self._be_ready(backend)
 
     def _be_ready(self, backend: wire.BackendInfo) -> None:
-        self._until = self._asked_at = None
+        self._until = self.reading.asked_at = None
         self.marks["shaken"] = self._now
         self._advance(Speaker.PLUGIN, Said.READY)
         ours = backend.plughost
@@ -348,16 +360,17 @@ class SidebandSession(Conversation[State, Said]):
     def _hear(self, message: wire.ReadlineStart | wire.ReadlineResult | wire.RequestEnd) -> None:
         match message:
             case wire.ReadlineStart(prompt):
-                self.prompt, self._secret = prompt or self.prompt, message.secret
-                if self._asked_at is None:
-                    self._asked_at = self._now
+                self.reading.begin(prompt, self._now, secret=message.secret)
+                if self.request_id is None or (prompt and self._is_ended):
+                    self.reading.learn()
                 if self.state is State.STARTING and self.backend is not None:
-                    self._be_ready(self.backend)
+                    self._see_prompt(self.backend)
             case wire.ReadlineResult(prompt, line):
-                self._read_is_over()
+                self.reading.take(prompt, line)
                 self._input.read_line()
                 self._display.note_line(prompt, line)
                 if self.state is State.WAITING:
+                    self._end = None
                     self._advance(Speaker.PLUGIN, Said.LINE)
             case wire.RequestEnd():
                 self._hear_end(message)
@@ -365,16 +378,27 @@ class SidebandSession(Conversation[State, Said]):
                 assert_never(never)
 
     def _hear_end(self, end: wire.RequestEnd) -> None:
-        if self.request_id is None or not (self._input.handed or self._ids):
-            self._ignore(Reason.LATE, "request_end, and no request runs")
-        elif self._end is not None:
-            self._ignore(Reason.REPEATED, f"request_end of request {self.request_id}")
-        else:
-            self._end = end
-            if self.state in BUSY:
-                self._asked_at = None
-                self._advance(Speaker.PLUGIN, Said.REQUEST_END)
-                self._settle(end)
+        stray = ids.stray_end(self.request_id, self._input, again=self._is_ended, named=self._ids)
+        if stray is not None:
+            self._ignore(*stray)
+            return
+        self._end = end
+        if self._ends_to_ask():
+            self._wait()
+        elif self.state in BUSY:
+            self.reading.conclude(waiting=self.state is State.WAITING)
+            self._advance(Speaker.PLUGIN, Said.REQUEST_END)
+            self._settle(end)
+
+    @property
+    def _is_ended(self) -> bool:
+        """Whether the request has said its end, and not because it waits for input."""
+        return self._end is not None and self.state not in BUSY
+
+    def _ends_to_ask(self) -> bool:
+        """Tell whether a worker without ids says request_end because it waits for input: by its prompt."""
+        asks = self.state is State.RUNNING and self.reading.asked_at is not None
+        return (asks or self.state is State.WAITING) and not self._ids and self.reading.is_for_input
 
     def _settle(self, end: wire.RequestEnd) -> None:
         marked = self._marking and end.marked
@@ -396,7 +420,7 @@ class SidebandSession(Conversation[State, Said]):
             return
         self.news.append(InterruptTold(request_id, outcome))
         if self.state in (State.INTERRUPTING, State.WAITING):
-            self._read_is_over()  # what it asked before, it does not ask any more
+            self.reading.end()  # what it asked before, it does not ask any more
             self._advance(Speaker.PLUGIN, Said.INTERRUPTED)
 
     def _hear_session_end(self, said: wire.SessionEnd) -> None:
@@ -422,21 +446,25 @@ class SidebandSession(Conversation[State, Said]):
     def _marking(self) -> bool:
         return self._ids and self.backend is not None and self.backend.plughost.marks
 
+    def _refuse(self, what: str) -> NoReturn:
+        raise LocalProtocolError(f"{what}: {wording.obstacle(self.state, self.request_id)}")
+
     def _tell(self, message: wire.HostMessage) -> None:
         line = wire.encode(message, self._terms.line_bytes)
         self._outgoing.append((Channel.CONTROL_OUT, line))
         self._events.append(FramePassed("out", line[:-1]))
 
     def _wait(self) -> None:
-        if self.request_id is not None:
-            self._asked_at = None
+        if self.request_id is not None and self.state is not State.WAITING:
+            self.reading.asked_at = None
             self._advance(Speaker.PLUGIN, Said.ASK)
-            self.timeline.add_prompt(self.prompt, self.request_id, secret=self._secret)
-            self.news.append(Waiting(self.request_id, self.prompt))
+            self.timeline.add_prompt(self.reading.prompt, self.request_id, secret=self.reading.secret)
+            self.news.append(Waiting(self.request_id, self.reading.prompt))
 
-    def _read_is_over(self) -> None:
-        self._asked_at = None
-        self.prompt = ""
+    def _lead(self) -> None:
+        """Let the worker hear the announcement first: one without ids may take input before it for no request's."""
+        if not self._ids and self._terms.lead_s:
+            self._input_at = self._now + self._terms.lead_s
 
     def _complete(self, how: How) -> None:
         self._settling = None
@@ -447,8 +475,8 @@ class SidebandSession(Conversation[State, Said]):
         self._display.end(seal=how is not How.MARKED)
         if self.request_id is not None:
             finished, error = self._end is not None, self._end is not None and self._end.error
-            self.news.append(Completed(self.request_id, how, finished, error, self.prompt))
-        self.request_id = self._end = self._settling = self._asked_at = None
+            self.news.append(Completed(self.request_id, how, finished, error, self.reading.prompt))
+        self.request_id = self._end = self._settling = self.reading.asked_at = None
 
     def _lose(self, what: str) -> None:
         """The worker closed *what*: it is about to exit, or it never will by itself."""
@@ -463,7 +491,7 @@ class SidebandSession(Conversation[State, Said]):
 
     def _ignore(self, reason: Reason, detail: str) -> None:
         self.ignored[reason] += 1
-        if worth_telling(self.ignored[reason]):
+        if news.worth_telling(self.ignored[reason]):
             self.news.append(Ignored(reason, detail, self.ignored[reason]))
 
     def _want_end(self, rung: Rung) -> None:
@@ -471,9 +499,6 @@ class SidebandSession(Conversation[State, Said]):
         if not self._ending:
             self._ending = True
             self._events.append(EndWanted(rung))
-
-    def _obstacle(self) -> str:
-        return wording.obstacle(self.state, self.request_id)
 
     def _while(self) -> str:
         return wording.during(self.state, self.request_id)
@@ -494,7 +519,3 @@ class SidebandSession(Conversation[State, Said]):
         said = self._said
         status = None if said is None or said.status is UNSET else said.status
         self.news.append(Gone(self.fault, self.status, said.reason if said is not None else "", status))
-
-
-def _or_unset(token: str | None) -> str | UnsetType:
-    return UNSET if token is None else token

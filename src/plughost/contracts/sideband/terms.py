@@ -27,6 +27,8 @@ class Terms:
 
     handshake_s: float = 10.0  # from the start to backend_info
     first_prompt_s: float = 0.5  # from backend_info to the first prompt, of a worker that shows one
+    prompt_quiet_s: float = 0.010  # behind that prompt: some workers show two at once
+    lead_s: float = 0.005  # from an announcement to its input, for a worker without ids
     ask_s: float = 0.020  # a read without ids that is not over by then waits for input
     mark_s: float = 2.0  # from request_end, or the last output since, to the marks that it promised
     exit_s: float = 0.5  # from the end of the sideband to the exit

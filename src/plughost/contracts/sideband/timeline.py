@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .items import Image, Item, Notice, Omitted, Prompt, Stream, Text
 from .pictures import Picture, Pictures
 
 ENTRY_COST = 64  # characters that an entry counts besides its own: about what it takes in memory
 SMALL = 1_024  # characters: pieces below are joined as they come, or a million of them would be kept
+LONGEST_LINE = 1_000  # characters that are given up so that the text is cut between two lines
 LARGE = 16_384  # characters: pieces above are cut, or taking one character off the tail would copy all of it
 
 Spool = Callable[[bytes], None]  # takes text as UTF-8; must not raise
@@ -62,9 +63,11 @@ class Timeline:
         "_budget",
         "_chars",
         "_closed",
+        "_ends_line",
         "_entries",
         "_head",
         "_head_cost",
+        "_lines",
         "_middle",
         "_pictures",
         "_places",
@@ -90,7 +93,8 @@ class Timeline:
         self._closed = False  # the head is full: what comes goes to the tail
         self._pictures = Pictures(self._budget.images, self._budget.image_bytes)
         self._places: set[Picture | None] = set()  # that were made empty and are still here
-        self._chars = self._entries = 0  # left out
+        self._chars = self._lines = self._entries = 0  # left out
+        self._ends_line = False  # the last text that was left out
 
     def __bool__(self) -> bool:
         """Tell whether there is anything to take."""
@@ -152,15 +156,42 @@ class Timeline:
             self.spooled = 0
 
     def _items(self) -> Iterator[Item]:
-        for entry in self._head:
-            yield from self._item(entry)
+        head = [item for entry in self._head for item in self._item(entry)]
+        tail = [item for entry in (*self._middle, *self._tail) for item in self._item(entry)]
+        if self._chars:
+            self._cut_between_lines(head, tail)
         pictures = self._pictures
+        yield from head
         if self._chars or self._entries or pictures.omitted:
             yield Omitted(
-                self._chars, self._entries, pictures.omitted, pictures.omitted_bytes, spooled=self._spooling
+                self._chars,
+                self._entries,
+                pictures.omitted,
+                pictures.omitted_bytes,
+                spooled=self._spooling,
+                lines=self._lines,
             )
-        for entry in (*self._middle, *self._tail):
-            yield from self._item(entry)
+        yield from tail
+
+    def _cut_between_lines(self, head: list[Item], tail: list[Item]) -> None:
+        """Let what was left out begin and end between two lines, unless the lines are very long."""
+        if head and isinstance(last := head[-1], Text):
+            kept = last.text.rfind("\n", -LONGEST_LINE) + 1
+            if kept:
+                head[-1] = replace(last, text=last.text[:kept])
+                self._chars += len(last.text) - kept
+        if tail and isinstance(first := tail[0], Text) and not self._ends_line:
+            gone = first.text.find("\n", 0, LONGEST_LINE) + 1
+            if 0 < gone < len(first.text):
+                tail[0] = replace(first, text=first.text[gone:])
+                self._leave_out(first.text[:gone])
+
+    def _leave_out(self, text: str, chars: int | None = None) -> None:
+        """Count *text*, or so many characters of its beginning."""
+        chars = len(text) if chars is None else chars
+        self._chars += chars
+        self._lines += text.count("\n", 0, chars)
+        self._ends_line = text.endswith("\n", 0, chars)
 
     @staticmethod
     def _item(entry: _Entry) -> Iterator[Item]:
@@ -189,7 +220,7 @@ class Timeline:
     def _put_tail(self, stream: Stream, text: str, request_id: int | None) -> None:
         self._closed = True
         if (over := len(text) - self._budget.tail_chars) > 0:  # it will not stay: do not even keep it
-            self._chars += over
+            self._leave_out(text, over)
             text = text[over:]
         run, cost = self._run(self._tail, stream, request_id)
         if cost:
@@ -230,7 +261,8 @@ class Timeline:
                 gone = min(excess, len(part))
                 if gone < len(part):
                     first.parts.appendleft(part[gone:])
-                self._chars += gone
+                    part = part[:gone]
+                self._leave_out(part)
                 self._tail_cost -= gone
                 continue
             if len(self._tail) == 1 and isinstance(first, _Run):

@@ -133,7 +133,7 @@ class Display:
             for block in self._full.left_out(item.chars):
                 self._line = ""  # of a text this long nobody finishes the last line
                 raw_output.write(sys.stdout, block)
-            item = replace(item, chars=self._full.lost - lost, spooled=False)
+            item = replace(item, chars=self._full.lost - lost, lines=0, spooled=False)
         if item.chars or item.entries or item.images:
             self.note(_omission(item, full_output))
 
@@ -156,6 +156,8 @@ class Display:
 def _omission(item: Omitted, full_output: Path | None) -> str:
     counted = {"characters": item.chars, "remarks": item.entries, "pictures": item.images}
     left_out = ", ".join(f"{number} {what}" for what, number in counted.items() if number)
+    if item.lines:
+        left_out = f"{item.lines} lines, {left_out}"
     whole = f"; all of the text: {full_output}" if item.spooled and full_output is not None else ""
     return f"left out here: {left_out}{whole}"
 

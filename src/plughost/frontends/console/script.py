@@ -22,7 +22,7 @@ from ..cli.terminal import EXIT_OK, EXIT_REMOTE_ERROR
 from .album import Album
 from .keyboard import Keyboard
 from .picture import size
-from .turn import LATE_S, Ending, Outcome
+from .turn import LATE_S, Ending, Outcome, give_up
 
 STDIN = "-"
 EXIT_INTERRUPTED = 130  # as shells have it
@@ -80,7 +80,7 @@ def run_at_once(console: BlockingConsole, keyboard: Keyboard, text: str, timeout
     except KeyboardInterrupt:  # which has interrupted the request, too
         return Outcome(_stop(console, None), Ending.INTERRUPTED)
     if reply.state is ReplyState.RUNNING:
-        return Outcome(_stop(console, reply), Ending.LATE)
+        return Outcome(_joined(reply, give_up(console)[1]), Ending.LATE)
     if reply.state is ReplyState.WAITING:
         return Outcome(_stop(console, reply), Ending.UNANSWERED, reply.prompt)
     own = console.exit_status if reply.state is ReplyState.ENDED else None
@@ -91,8 +91,11 @@ def _stop(console: BlockingConsole, reply: Reply | None) -> Reply:
     """Stop the request, by force if need be, and return *reply* and what there is to add to it, as one."""
     console.interrupt(LATE_S, force=True)
     last = console.poll(LATE_S)
-    if reply is None:
-        return last
+    return last if reply is None else _joined(reply, last)
+
+
+def _joined(reply: Reply, last: Reply) -> Reply:
+    """Return *reply* and what *last* adds to it, as one."""
     return replace(
         last,
         items=(*reply.items, *last.items),

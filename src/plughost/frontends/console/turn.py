@@ -22,7 +22,9 @@ FLOOD_CHARS = 65_536  # in one reply: more is coming, and would not fit the next
 INTERRUPT_S = 1.0  # for a worker to answer, and for the request to be over, before we say that it goes on
 FORCE_S = 0.5  # for the same after the second one, before the worker is replaced
 LATE_S = 5.0  # for the same where nobody has lost patience, and the time is up
+GIVE_UP_S = 0.5  # for the same in a script: its command ends within a second of its time
 
+KILLED = "it did not stop: the worker was killed"
 AGAIN = "Ctrl-C again replaces the worker, and what is in its memory is lost"
 REMARKS = {
     Interruption.DELIVERED: "interrupted",
@@ -58,7 +60,7 @@ class Outcome:
 class Turn:
     """Runs requests for whoever looks at *display*. *ask* None: there is nobody to ask.
 
-    *timeout*: seconds for one, the time for answers not counted.
+    *timeout*: seconds for one, the time for answers not counted. *is_script*: the command ends with its request.
     """
 
     def __init__(
@@ -68,12 +70,15 @@ class Turn:
         keyboard: Keyboard,
         ask: Ask | None,
         timeout: float | None = None,
+        *,
+        is_script: bool = False,
     ) -> None:
         self._console = console
         self._display = display
         self._keyboard = keyboard
         self._ask = ask
         self._timeout = timeout
+        self._is_script = is_script
 
     def run(self, text: str) -> Outcome:
         """Run *text* to its end. Raises what `Console.run` raises."""
@@ -103,7 +108,7 @@ class Turn:
             elif until is not None and time.monotonic() >= until and ending is not Ending.LATE:
                 ending = Ending.LATE
                 self._display.note(f"{self._timeout:g} s are over")
-                reply = self._stop(LATE_S)
+                reply = self._give_up() if self._is_script else self._stop(LATE_S)
             else:
                 reply = self._console.poll(LOOK_S if len(reply.text) < FLOOD_CHARS else 0.0)
 
@@ -122,6 +127,13 @@ class Turn:
             self._display.note(f"{told}. {AGAIN}")
         return replace(reply, items=tuple(item for item in reply.items if isinstance(item, Prompt)))
 
+    def _give_up(self) -> Reply:
+        """Stop the request for good, and say what became of that."""
+        outcome, reply = give_up(self._console)
+        self._display.show(reply.items, reply.full_output)
+        self._display.note(KILLED if outcome is Interruption.REPLACED else REMARKS[outcome])
+        return replace(reply, items=())
+
     def _wait_for_end(self) -> Reply:
         """Show what comes until the request is over, or has had its time, or the person has lost patience."""
         until = time.monotonic() + INTERRUPT_S
@@ -132,6 +144,17 @@ class Turn:
             self._display.show(reply.items, reply.full_output)
             reply = self._console.poll(LOOK_S)
         return reply
+
+
+def give_up(console: BlockingConsole) -> tuple[Interruption, Reply]:
+    """Interrupt the last request of *console*, and kill the worker if the request is not over in GIVE_UP_S seconds."""
+    until = time.monotonic() + GIVE_UP_S
+    outcome = console.interrupt(GIVE_UP_S)
+    reply = console.poll(max(0.0, until - time.monotonic()))
+    if reply.state in (ReplyState.READY, ReplyState.ENDED):
+        return outcome, reply
+    console.abort()
+    return Interruption.REPLACED, replace(reply, state=ReplyState.ENDED)
 
 
 def _is_secret(reply: Reply) -> bool:

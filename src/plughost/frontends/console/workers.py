@@ -21,6 +21,7 @@ from ...messages.quoting import quote
 # Of what a script prints that goes to a file and not to a person: it comes faster than it is asked for, and whoever
 # wrote `> FILE` wants all of it there.
 HEAD_CHARS = 33_554_432
+START_S = 3.0  # that a worker has to start in any case, however short the time of the command is
 
 
 OLDEST = "3.9"  # the Python that runs our worker
@@ -54,10 +55,13 @@ def explain(error: PlughostError) -> PlughostError:
     return ManifestError("--worker", "", problem, f"Name a Python of {OLDEST} or later")
 
 
-def bind(word: str | None, cwd: Path | None, *, for_file: bool = False) -> Binding:
+def bind(
+    word: str | None, cwd: Path | None, *, for_file: bool = False, start_s: float | None = None
+) -> Binding:
     """Return the binding of the worker that *word* names. *for_file*: what it prints is for no person to read.
 
-    Raises ManifestError, and a usage error for a command in quotes.
+    *start_s* shortens the time for its start, down to START_S. Raises ManifestError, and a usage error for a command
+    in quotes.
     """
     if word is not None and len(word.split()) > 1 and not os.path.exists(word):
         raise click.UsageError(
@@ -70,9 +74,11 @@ def bind(word: str | None, cwd: Path | None, *, for_file: bool = False) -> Bindi
         if error.source != IN_CODE:
             raise
         raise ManifestError("--worker", "", error.problem, error.remedy) from error
-    if not for_file:
-        return binding
     limits = sideband_binding.limits_of(binding)
-    roomy = msgspec.structs.replace(limits, head_chars=max(limits.head_chars, HEAD_CHARS))
-    changed: Binding = msgspec.structs.replace(binding, limits=roomy)
+    if for_file:
+        limits = msgspec.structs.replace(limits, head_chars=max(limits.head_chars, HEAD_CHARS))
+    if start_s is not None:
+        soon = max(start_s, START_S)
+        limits = msgspec.structs.replace(limits, handshake_s=min(limits.handshake_s, soon))
+    changed: Binding = msgspec.structs.replace(binding, limits=limits)
     return changed

@@ -89,6 +89,7 @@ class Console:
         worker = self.worker
         if worker is None:
             raise LocalProtocolError("the answer was not sent: no request runs. Run one")
+        worker.session.note_time(self._engine.clock())
         worker.session.answer(text)
         return (yield from self._reply_to(worker, seconds, interrupts=True))
 
@@ -277,7 +278,7 @@ class Console:
         reply = Reply(
             items=(*remains.items, *items),
             state=ReplyState.ENDED if worker is None else worker.state,
-            prompt="" if worker is None else worker.session.prompt,
+            prompt="" if worker is None else worker.session.reading.prompt,
             request_id=None if request is None else request.id,
             generation=self.generation,
             error=request is not None and request.error,

@@ -17,7 +17,7 @@ class ReplyState(StrEnum):
 
     READY = "ready"  # for code
     RUNNING = "running"  # a request is not over: poll, or interrupt
-    WAITING = "waiting for stdin"  # answer, or interrupt
+    WAITING = "waiting for stdin"  # answer, or interrupt; `run` if the request has said its end
     ENDED = "ended"  # the worker is gone, and what was in its memory; the next run starts another
 
 
@@ -101,17 +101,18 @@ def _item(item: Item) -> dict[str, Any]:
 
 def omit(items: tuple[Item, ...]) -> Omitted:
     """Return what stands for *items* that nobody asked for before there were others."""
-    chars = entries = images = image_bytes = 0
+    chars = lines = entries = images = image_bytes = 0
     for item in items:
         match item:
             case Text():
                 chars += len(item.text)
+                lines += item.text.count("\n")
             case Image():
                 images += 1
                 image_bytes += len(item.data)
             case Omitted():
-                chars, entries = chars + item.chars, entries + item.entries
+                chars, lines, entries = chars + item.chars, lines + item.lines, entries + item.entries
                 images, image_bytes = images + item.images, image_bytes + item.image_bytes
             case Prompt() | Notice():
                 entries += 1
-    return Omitted(chars, entries, images, image_bytes, spooled=False)
+    return Omitted(chars, entries, images, image_bytes, spooled=False, lines=lines)

@@ -104,7 +104,7 @@ class Worker:
     # What the console does
 
     def run(self, text: str, request_id: int, now: float) -> None:
-        """Give it *text*. Raises LocalProtocolError, and nothing is sent, unless it is idle."""
+        """Give it *text*. Raises LocalProtocolError, and nothing is sent, unless the session takes code."""
         self.session.note_time(now)
         self.session.run(text, request_id)
         self.request = Request(request_id, now)

@@ -40,7 +40,8 @@ NONE = "none"
     "--timeout",
     type=options.Seconds(0, options.LONGEST_TIMEOUT_S, min_open=True),
     metavar="S",
-    help="Seconds for one request, which is stopped then. None otherwise.",
+    help="Seconds for one request, which is stopped then; a script's worker is killed if it does not stop. "
+    "None otherwise.",
 )
 @click.option(
     "--output-dir",
@@ -81,8 +82,8 @@ def command(
 
     With --json: {ok, items, state, prompt, request_id, generation, error, elapsed_ms, full_output, failure}, and
     `problem` if it was stopped. Items are in order, each with its `kind`: text {stream, text}, image {id, mime_type,
-    path, width, height, is_new}, prompt {prompt}, notice {text}, omitted {chars, entries, images, image_bytes,
-    spooled}; and each but the last with its request_id.
+    path, width, height, is_new}, prompt {prompt}, notice {text}, omitted {chars, lines, entries, images,
+    image_bytes, spooled}; and each but the last with its request_id.
 
     Exit status: 0, 1 if the script raised or asked for input without a terminal, its own if it ended itself with one,
     as `sys.exit(5)` does, 10 to 18 if its worker failed or it took too long (`plughost explain`), 130 if it was
@@ -101,7 +102,8 @@ def command(
     if as_json and interactive:
         raise click.UsageError("--json goes with --run.")
     text = None if interactive else scripts.read(scripts.STDIN if script is None else script)
-    binding = workers.bind(worker, cwd, for_file=not interactive and not as_json)
+    start_s = None if interactive else timeout
+    binding = workers.bind(worker, cwd, for_file=not interactive and not as_json, start_s=start_s)
     terminal = Terminal(as_json=as_json)
     with (
         workers.plainly(),
@@ -182,7 +184,7 @@ def _perform(
         editor = LineEditor(keyboard, terminal)
         asking = Asking(editor, display, terminal.note, lambda: knows_end(console.backend))
     ask = None if asking is None else asking.ask
-    outcome = Turn(console, display, keyboard, ask, timeout).run(text)
+    outcome = Turn(console, display, keyboard, ask, timeout, is_script=True).run(text)
     display.settle()
     stopped = scripts.problem(outcome, timeout)
     if stopped is not None:
