@@ -51,7 +51,24 @@ def test_text_and_pictures_stay_in_order(files):
         image(mime_type="image/jpeg"),
         Notice("n", 1),
     ]
-    assert shown(files, reply(*items)) == ["a\ne\n", "image/png", "b\n", "image/jpeg", "[n]\n", "[idle]"]
+    assert shown(files, reply(*items)) == [
+        "a\n[stderr]\ne\n",
+        "image/png",
+        "[stdout]\nb\n",
+        "image/jpeg",
+        "[n]\n",
+        "[idle]",
+    ]
+
+
+def test_stderr_is_told_apart_from_stdout_wherever_the_stream_changes(files):
+    items = [text("a"), text("e", Stream.STDERR), text("f\n", Stream.STDERR), text("b\n")]
+    assert shown(files, reply(*items))[0] == "a\n[stderr]\nef\n[stdout]\nb\n"
+
+
+def test_the_stream_is_named_also_where_it_changes_from_one_reply_to_the_next(files):
+    first, second = reply(text("e\n", Stream.STDERR)), reply(text("a\n"))
+    assert shown(files, first, second) == ["[stderr]\ne\n", "[stdout]\na\n", "[idle]"]
 
 
 def test_a_remark_has_a_line_of_its_own(files):
@@ -108,6 +125,11 @@ def test_what_is_left_out_is_counted_and_the_file_is_named(files):
     assert "7 characters" in said
     assert "whole.txt" in said
     assert said.endswith("\ntail")
+
+
+def test_lines_that_are_left_out_are_counted(files):
+    (said, _) = shown(files, reply(Omitted(700, 0, 0, 0, True, lines=35), full_output=Path("whole.txt")))
+    assert "35 lines, 700 characters" in said
     (said, _) = shown(files, reply(Omitted(7, 2, 3, 99, False)))
     assert "not kept" in said
     assert "3 pictures" in said

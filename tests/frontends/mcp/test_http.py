@@ -30,17 +30,26 @@ pytestmark = [pytest.mark.thin(4, "mcp over http")]
 TOKEN = "a-token-for-tests"
 DISCOVER = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}'
 
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "raw", "version": "1"},
+}
+OPENING = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+
 
 @asynccontextmanager
-async def served(where: Path, token: str | None = TOKEN) -> AsyncIterator[str]:
+async def served(where: Path, token: str | None = TOKEN, **bounds: float) -> AsyncIterator[str]:
     """Serve sessions on a free port, and yield the address."""
+    from plughost.frontends.mcp.connections import Bounds
     from plughost.frontends.mcp.http import Address, listen, serving
     from plughost.frontends.mcp.serving import Offer, gateway
 
     offer = Offer(sideband_binding.bind(sys.executable, cwd=where), None)
     with listen(Address("127.0.0.1", 0), token) as listening:
         at = replace(Address("127.0.0.1", 0), port=listening.getsockname()[1])
-        async with gateway(offer, print) as tools, serving(tools.server(), listening, at, token):
+        within = Bounds(**bounds)  # type: ignore[arg-type]
+        async with gateway(offer, print) as tools, serving(tools.server(), listening, at, token, within):
             yield at.url
 
 
@@ -83,14 +92,9 @@ async def calling(url: str, code: str) -> AsyncIterator[None]:
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
     }
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "raw", "version": "1"},
-    }
     call = {"name": "repl", "arguments": {"input": code, "timeout_ms": PATIENCE_MS}}
     async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, trust_env=False) as web:
-        greeted = await web.post(url, content=message(id=1, method="initialize", params=hello))
+        greeted = await web.post(url, content=message(id=1, method="initialize", params=HELLO))
         web.headers["mcp-session-id"] = greeted.headers["mcp-session-id"]
         await web.post(url, content=message(method="notifications/initialized"))
         async with web.stream("POST", url, content=message(id=2, method="tools/call", params=call)):
@@ -138,6 +142,98 @@ async def test_a_page_in_a_browser_reaches_nothing(tmp_path):
         assert await status(url, None, Origin="http://evil.example") == 403
         assert await status(url, None, Host="evil.example") == 421
         assert await status(url, None, Host="127.0.0.1.evil.example:80") == 421
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:{port}.evil.test", "localhost:1", "evil.test:{port}", "localhost"]
+)
+async def test_the_header_host_is_compared_whole(tmp_path, host):
+    async with served(tmp_path) as url:
+        port = url.rpartition(":")[2].partition("/")[0]
+        for name, status in ((f"127.0.0.1:{port}", b"200"), (host.format(port=port), b"421")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+            writer.write(request(name, json.dumps(OPENING).encode()))
+            line = await asyncio.wait_for(reader.readline(), PATIENCE_S)
+            assert line.split()[1] == status
+            writer.close()
+
+
+def request(host: str, body: bytes) -> bytes:
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\n"
+        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nHost: "])
+async def test_a_connection_that_sends_no_whole_request_head_is_closed(tmp_path, sent):
+    async with served(tmp_path, head_s=0.2) as url:
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", int(url.rpartition(":")[2].partition("/")[0])
+        )
+        writer.write(sent)
+        assert await asyncio.wait_for(closed(reader), PATIENCE_S)
+        writer.close()
+        assert await ask(url, "1 + 1", TOKEN) == "2\n"
+
+
+async def closed(reader: asyncio.StreamReader) -> bool:
+    """Wait for the end of the connection."""
+    try:
+        return await reader.read() == b""
+    except ConnectionResetError:
+        return True
+
+
+async def test_connections_without_a_request_keep_nobody_out(tmp_path):
+    async with served(tmp_path, unknown=3) as url:
+        port = int(url.rpartition(":")[2].partition("/")[0])
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+        assert await ask(url, "1 + 1", TOKEN) == "2\n"
+        for reader, _ in silent[:15]:  # the oldest went first
+            assert await asyncio.wait_for(closed(reader), PATIENCE_S)
+        for _, writer in silent:
+            writer.close()
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for_and_keeps_nobody_out(tmp_path):
+    async with served(tmp_path, connections=4) as url:
+        port = int(url.rpartition(":")[2].partition("/")[0])
+        stalled = [await asyncio.open_connection("127.0.0.1", port) for _ in range(10)]
+        for _, writer in stalled:
+            writer.write(request(f"127.0.0.1:{port}", b"x" * 100)[:-100])
+        for _ in range(3):
+            assert await ask(url, "1 + 1", TOKEN) == "2\n"
+        for _, writer in stalled:
+            writer.close()
+    async with served(tmp_path, body_s=0.2) as url:
+        port = int(url.rpartition(":")[2].partition("/")[0])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request(f"127.0.0.1:{port}", b"x" * 100)[:-100])
+        assert await asyncio.wait_for(closed(reader), PATIENCE_S)
+        writer.close()
+
+
+async def test_the_session_of_a_client_that_has_left_is_ended(tmp_path):
+    import httpx2
+
+    async with served(tmp_path, idle_s=0.05) as url:
+        async with httpx2.AsyncClient(timeout=PATIENCE_S, trust_env=False) as web:
+            headers = {
+                "Authorization": f"Bearer {TOKEN}",
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream",
+            }
+            answer = await web.post(url, headers=headers, json=OPENING)
+            known = {**headers, "Mcp-Session-Id": answer.headers["mcp-session-id"]}
+            ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+            status = 200
+            async with asyncio.timeout(PATIENCE_S):
+                while status != 404:  # a new worker takes longer to start than a session may be idle
+                    await ask(url, "\x04", TOKEN)
+                    status = (await web.post(url, headers=known, json=ping)).status_code
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -71,3 +71,15 @@ def test_every_tool_has_one_fit_name_whatever_the_order(pairs, chance: random.Ra
     shuffled = sorted(pairs)
     chance.shuffle(shuffled)
     assert list(tool_names(shuffled).items()) == list(found.items())
+
+
+def test_a_name_with_dots_stays_readable() -> None:
+    pair = ("example.python_reference", "plugin.python_echo")
+    assert tool_names([pair]) == {"example--python_reference__plugin--python_echo": pair}
+
+
+def test_a_dot_and_what_looks_like_one_have_different_names() -> None:
+    tools = [("a", tool) for tool in ("b.c", "b--c", "b-c", "b_c", "b-.c", "b.-c", "b..c", "b---c", "b----c")]
+    found = tool_names(tools)
+    assert sorted(found.values()) == sorted(tools)
+    assert {found["a__b--c"], found["a__b----c"]} == {("a", "b.c"), ("a", "b..c")}

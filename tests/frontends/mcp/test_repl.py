@@ -148,9 +148,9 @@ async def test_a_restart_loses_the_state_says_so_and_runs_the_rest(tmp_path):
         await it.repl("x = 1")
         answer = await it.repl("\x04print('x' in globals())")
         assert answer.text.endswith("False\n")
-        assert "[worker replaced: in-memory state lost]" in answer.last.splitlines()
+        assert "".join(answer.blocks).count("in-memory state lost") == 1
         assert answer.meta["plughost/generation"] == 2
-        assert "replaced" not in (await it.repl("1")).last
+        assert "lost" not in "".join((await it.repl("1")).blocks)
 
 
 async def test_a_restart_of_a_new_session_starts_one_worker(tmp_path):
@@ -167,16 +167,17 @@ async def test_a_worker_that_dies_is_reported_and_replaced(tmp_path):
         assert died.state == "ended"
         assert "last words\n" in died.text
         assert "exit status 3" in died.text
+        assert "".join(died.blocks).count("in-memory state lost") == 1
         again = await it.repl("1 + 1")
         assert again.text == "2\n"
-        assert "[worker replaced: in-memory state lost]" in again.last
+        assert again.last == "[idle]"
         assert not again.is_error
 
 
 async def test_output_of_10_mb_is_shown_at_both_ends_and_whole_in_a_file(tmp_path):
     async with agent(tmp_path) as it:
         answer = await it.repl("print('begin' + 'x' * 10_000_000 + 'end')")
-        assert len(answer.text) < 3 * repl.SHOWN_CHARS
+        assert len(answer.text) < 2 * (repl.HEAD_CHARS + repl.TAIL_CHARS)
         assert answer.text.startswith("beginx")
         assert answer.text.endswith("xend\n")
         file = Named(answer.text)
@@ -277,10 +278,27 @@ async def test_a_restart_beside_a_call_that_waits_is_told_to_that_call(tmp_path)
         assert beside.last.startswith("[restarted: in-memory state lost]")
         stopped = await waiting
         assert stopped.is_error
-        assert "in-memory state lost" in stopped.last
+        assert "".join(stopped.blocks).count("in-memory state lost") == 1
         answer = await it.repl("1")
-        assert answer.text == "1\n"
-        assert "[worker replaced: in-memory state lost]" in answer.last.splitlines()
+        assert answer.blocks == ["1\n", "[idle]"]
+
+
+async def test_of_long_output_whole_lines_are_shown_at_both_ends_and_what_is_left_out_is_counted(tmp_path):
+    async with agent(tmp_path) as it:
+        answer = await it.repl("for number in range(5000): print('line', number)")
+        lines = answer.text.splitlines()
+        at = next(index for index, line in enumerate(lines) if "left out" in line)
+        first, last = at, 5000 - (len(lines) - at - 1)
+        assert lines[:at] == [f"line {number}" for number in range(first)]
+        assert lines[at + 1 :] == [f"line {number}" for number in range(last, 5000)]
+        assert lines[at].startswith(f"[{last - first} lines, ")
+        assert Named(answer.text).data() == "".join(f"line {number}\n" for number in range(5000)).encode()
+
+
+async def test_stdout_and_stderr_of_one_cell_are_in_order_and_told_apart(tmp_path):
+    async with agent(tmp_path) as it:
+        answer = await it.repl("import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c')")
+        assert answer.blocks == ["a\n[stderr]\nb\n[stdout]\nc\n", "[idle]"]
 
 
 WRONG = {

@@ -37,11 +37,12 @@ async def test_a_turn_that_did_not_reach_the_agent_begins_the_next(tmp_path):
     async with session(tmp_path) as it:
         await it.turn("x = 1", PATIENCE_S)
         lost = await it.turn("\x04print('a')", PATIENCE_S)
-        assert lost.replaced
         it.take_back(lost)
         turn = await it.turn("print('b')", PATIENCE_S)
         assert text(turn) == "a\nb\n"
-        assert turn.replaced  # that too
+        assert [notice for reply in turn.replies for notice in reply.notices] == [
+            "worker 1 was ended: in-memory state lost"
+        ]
         assert text(await it.turn("", PATIENCE_S)) == ""
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent
 
-from ...contracts.sideband.items import Image, Item, Notice, Omitted, Prompt, Text
+from ...contracts.sideband.host import LOST
+from ...contracts.sideband.items import Image, Item, Notice, Omitted, Prompt, Stream, Text
 from ...host.sideband.reply import Interruption, Reply, ReplyState
 from ...messages.quoting import quote
 from . import wording
@@ -48,7 +49,7 @@ _INTERRUPTIONS = {
     Interruption.REPLACED: "the worker was replaced",
 }
 _RESTARTS = {
-    True: "restarted: in-memory state lost",
+    True: f"restarted: {LOST}",
     False: "not restarted: another call is just starting the worker",
 }
 
@@ -77,7 +78,7 @@ def _remarks(turn: Turn, last: Reply | None) -> Iterable[str]:
     if turn.interruption is not None:
         yield _INTERRUPTIONS[turn.interruption]
     if turn.replaced:
-        yield "worker replaced: in-memory state lost"
+        yield f"worker replaced: {LOST}"
     if turn.restarted is not None:
         yield _RESTARTS[turn.restarted]
     if turn.refusal is not None:
@@ -99,7 +100,7 @@ def _state(reply: Reply) -> str:
         case ReplyState.WAITING:
             return f"waiting for input: {quote(reply.prompt)}"
         case ReplyState.ENDED:
-            return "worker ended: in-memory state lost; the next input starts another"
+            return "worker ended: the next input starts another"
 
 
 class _Content:
@@ -109,6 +110,7 @@ class _Content:
         self.blocks: list[ContentBlock] = []
         self._files = files
         self._images = self._image_bytes = 0
+        self._stream = Stream.STDOUT  # of the last text: the other one is named
 
     def add(self, items: Sequence[Item], reply: Reply) -> None:
         lines: list[str] = []
@@ -118,10 +120,12 @@ class _Content:
                 data = base64.b64encode(item.data).decode()
                 self.blocks.append(ImageContent(data=data, mime_type=item.mime_type))
             elif isinstance(item, Text):
+                if item.stream is not self._stream:
+                    self._stream = item.stream
+                    _add_line(lines, wording.remark(item.stream))
                 lines.append(item.text)
             else:
-                text = self._remark(item, reply)
-                lines += ["" if not lines or lines[-1].endswith("\n") else "\n", text, "\n"]
+                _add_line(lines, self._remark(item, reply))
         self._add_text(lines)
 
     def _add_text(self, lines: list[str]) -> None:
@@ -157,12 +161,17 @@ class _Content:
         return fits
 
 
+def _add_line(lines: list[str], text: str) -> None:
+    lines += ["" if not lines or lines[-1].endswith("\n") else "\n", text, "\n"]
+
+
 def _omission(item: Omitted, reply: Reply) -> str:
     parts = []
     if item.chars:
         is_kept = item.spooled and reply.full_output is not None
         where = f"the whole output is in {reply.full_output}" if is_kept else "they are not kept"
-        parts.append(f"{item.chars} characters are left out here: {where}")
+        counted = f"{item.lines} lines, {item.chars} characters" if item.lines else f"{item.chars} characters"
+        parts.append(f"{counted} are left out here: {where}")
     if item.images:
         parts.append(f"{item.images} pictures, {item.image_bytes} bytes, are left out and not kept")
     if item.entries:

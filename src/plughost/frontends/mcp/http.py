@@ -22,12 +22,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...errors import LocalProtocolError
 from ...messages.quoting import quote
+from .connections import Bounds, Connections
 from .delivery import Watched
 
 PATH = "/mcp"
 REQUEST_BYTES = 67_108_864  # of one message, as over standard input
 GRACE_S = 1  # for answers that are being written when all is over
+HTTP_PORT = 80  # which clients leave out of the header Host
 WAITING = 128  # connections that may wait to be taken
+BOUNDS = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,14 @@ class Address:
         """Which requests are meant for us. Off this machine nobody knows by which name: the token decides alone."""
         if not self.is_local:
             return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        names = ["127.0.0.1", "localhost", "[::1]", self.spelled]
+        names = {"127.0.0.1", "localhost", "[::1]", self.spelled}
+        hosts = [f"{name}:{self.port}" for name in names]
+        if self.port == HTTP_PORT:
+            hosts += names
         return TransportSecuritySettings(
             enable_dns_rebinding_protection=True,
-            allowed_hosts=[f"{name}:*" for name in names],
-            allowed_origins=[f"http://{name}:*" for name in names],
+            allowed_hosts=hosts,
+            allowed_origins=[f"http://{host}" for host in hosts],
         )
 
 
@@ -108,19 +114,27 @@ class _Quiet(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(
-    server: Server[Any], listening: socket.socket, address: Address, token: str | None
+    server: Server[Any],
+    listening: socket.socket,
+    address: Address,
+    token: str | None,
+    bounds: Bounds = BOUNDS,
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Serve on *listening* until the block is left. The task that is yielded ends if that fails."""
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=address.security,
         max_request_body_size=REQUEST_BYTES,
+        session_idle_timeout=bounds.idle_s,
+        max_sessions=bounds.sessions,
     )
     app = Watched(app)
     if token is not None:
         app = _Guarded(app, token)
     config = uvicorn.Config(
         app,
+        http=Connections(bounds).protocol,  # type: ignore[arg-type]  # it is only called
+        ws="none",
         log_config=None,
         log_level="critical",  # below that it tells of each stream that is cut off in the end
         access_log=False,

@@ -26,17 +26,19 @@ SESSION = "main"
 SESSIONS = 16  # each is a process: more than an agent has use for, and fewer than a machine can bear
 REPLY_MS = 30_000  # common clients give up, and cancel, after 60 s
 LONGEST_MS = 86_400_000  # a day
-# An agent reads all that it is shown, and pays for it: some 7 000 tokens, half from either end.
-SHOWN_CHARS = 12_000
+# An agent reads all that it is shown, and pays for it. A screenful, some 1 200 tokens; the beginning says more.
+HEAD_CHARS = 2_600
+TAIL_CHARS = 1_400
 
 DESCRIPTION = f"""\
 Run code in a persistent session and get what it shows: text and pictures in order, then a line such as [idle]. \
 Variables, imports and open files stay for the next call. The value of a final expression is shown; matplotlib figures \
-come as pictures. How things are is in the last line:
+come as pictures. Text for stderr follows a line [stderr], and text for stdout behind it a line [stdout]. \
+How things are is in the last line:
 [idle] - ready for code.
 [busy, 12 s: ...] - it is still running. Call again with an empty input to get what is new; other input is refused.
 [waiting for input: 'prompt'] - the code reads stdin. Your next input is the line it gets.
-[worker ended: ...] / [worker replaced: ...] - the process died or was restarted: its variables are gone.
+A line that says "in-memory state lost" - the process died or was restarted: its variables are gone.
 An input that begins with U+0003 interrupts what runs (variables stay), with U+0004 it restarts the session (variables \
 are lost); what follows the character is run afterwards. Of long output the middle is left out, and a file with all of \
 it is named. Sessions with different names share nothing; there may be {SESSIONS}."""
@@ -135,8 +137,8 @@ class Repl:
         limits = limits_of(self._worker)
         shown = msgspec.structs.replace(
             limits,
-            head_chars=min(limits.head_chars, SHOWN_CHARS),
-            tail_chars=min(limits.tail_chars, SHOWN_CHARS),
+            head_chars=min(limits.head_chars, HEAD_CHARS),
+            tail_chars=min(limits.tail_chars, TAIL_CHARS),
         )
         return await self._host.console(
             self._worker,

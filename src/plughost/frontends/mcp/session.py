@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from ...contracts.sideband.host import LOST
 from ...contracts.sideband.items import Omitted
 from ...errors import LocalProtocolError, PlughostError
 from ...host.sideband.asyncio_console import AsyncConsole
@@ -41,7 +42,7 @@ class Turn:
     replies: tuple[Reply, ...] = ()
     interruption: Interruption | None = None
     refusal: Refusal | None = None
-    replaced: bool = False  # another worker than the one of the last turn
+    replaced: bool = False  # another worker than the one of the last turn, and no remark has said so yet
     error: bool = False  # the code that it is about has failed; not where that was the wish
     restarted: bool | None = None  # whether another call's worker was, where that was the wish
 
@@ -55,6 +56,7 @@ class Session:
         self._kept: list[Reply] = []
         self._told = ReplyState.READY
         self._generation = 0  # that the agent knows of
+        self._loss_told = False  # it was told that this one is gone
         self.calls = 0  # that have not come to their end; whoever makes them counts
         self._waiting: asyncio.Task[Any] | None = None  # for a reply: one at a time
         self._at_rest = asyncio.Event()  # no cancelled call is being put to an end
@@ -98,6 +100,7 @@ class Session:
         self._kept[:0] = turn.replies
         self._forget_oldest()
         self._told = ReplyState.RUNNING
+        self._loss_told = False
         if turn.replaced:
             self._generation -= 1  # it is to be told again
 
@@ -200,8 +203,10 @@ class Session:
     ) -> Turn:
         replies, self._kept = tuple(self._kept), []
         last = replies[-1]
-        replaced = 0 < self._generation < last.generation
+        told = any(LOST in notice for reply in replies for notice in reply.notices)
+        replaced = 0 < self._generation < last.generation and not told and not self._loss_told
         self._told, self._generation = last.state, last.generation
+        self._loss_told = last.state is ReplyState.ENDED and (told or self._loss_told)
         return Turn(replies, interruption, refusal, replaced, last.error and not wanted)
 
 
