@@ -22,7 +22,8 @@ _MEANINGS = {
     "plugin.description": "one line for people",
     "plugin.survivors": "`end`: what outlives the plugin is ended and reported; `allow`: it is only reported",
     "capabilities.allow": "what the plugin may ask for; see [the guide](../guides/capabilities.md)",
-    "environment.pass": "variables that it gets from the host's environment, where they are set",
+    "environment.pass": "variables that it gets from the host's environment, where they are set. "
+    "`NO_COLOR` is 1 and `TERM` is dumb unless they are here or in `set`",
     "environment.set": "variables that it is given",
     "limits.timeout_s": "seconds for a whole call, from its start to its exit; of `hook`, for each hook; "
     "of `sideband`, until a reply",
@@ -48,6 +49,7 @@ _MEANINGS = {
     "execute.spares": "processes kept started and shaken hands with; see [the guide](../guides/spares.md)",
     "execute.strict": "`true`: bytes on stdout after the answer fail the call instead of being a warning",
     "hook.phases": "what it is asked for, in this order; empty: what it declares, or plan and generate",
+    "sideband.echoes": "`true`: it shows what it reads, as a terminal does; that echo is taken out of its output",
     "check.echo": "prints `{text}` and a line feed",
     "check.warn": "the same on standard error",
     "check.set": "remembers `{text}`",

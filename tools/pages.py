@@ -239,11 +239,14 @@ isolation:
 """
 
 _MANIFEST_END = f"""
-An unknown key is ignored, so that a manifest for a later version can be used; `plughost lint` warns of it. Whatever
-else is wrong is an error that names the file and the key, before anything is started, and hides no other plugin.
+An unknown key is ignored, so that a manifest for a later version can be used. Some values that other hosts of the
+contract load are taken as they mean them: a version or a text that is a number, a number that is a text, `yes` and
+`no`, lists of variables that are none, an empty `isolation` or `network`. `plughost lint` warns of all these, and
+`doctor` names them. Whatever else is wrong is an error that names the file and the key, before anything is started, and
+hides no other plugin.
 
-The file is YAML 1.2 with what nobody needs left out: anchors, tags, dates and repeated keys are refused. What is to
-be text must be text: `version: 1.10` is a number, and 1.1 at that.
+The file is YAML 1.2 with what nobody needs left out: anchors, tags and repeated keys are refused. What is to
+be text is best quoted: `version: 1.10` is a number, and 1.1 at that.
 
 ## What follows from it
 
@@ -268,7 +271,7 @@ _MANIFEST_KEYS = {
     "version": ("string", "the plugin's own version, in quotes"),
     "supported_extensions": (
         "list of strings",
-        "which files it is given: those whose names end so, in any case: `.csv`, `.tar.gz`, `.gitignore`",
+        "files whose names end so, in any case: `.csv`, `.gitignore`; without a dot, a whole name; empty: no suffix",
     ),
     "api_version": ("string", 'the version of the contract: `"1"`'),
     "author": ("string", "for people"),
@@ -292,6 +295,15 @@ _MANIFEST_KEYS = {
         "list of strings",
         "starts the worker, if it is no Python package; words that name a file of the plugin become its whole path",
     ),
+    "environment": (
+        "list of strings",
+        "variables of the host that its worker sees besides the usual ones: `HOME`, or all that begin so, `EXLAB_*`",
+    ),
+    "validates": (
+        "boolean",
+        "its worker knows `--mode validate`; with a `command` of its own, `false` unless it is said",
+    ),
+    "lenient": ("boolean", "its worker may leave `per_file` out of a reply: then it reports on no file"),
 }
 
 

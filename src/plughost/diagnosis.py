@@ -29,6 +29,7 @@ class Findings:
     last_in: str  # the beginning of the last frame the plugin sent
     limit: str | None
     contract: str = ""
+    when: str = ""  # "before it had answered plan"
 
 
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
@@ -122,6 +123,15 @@ def _missed_another_limit(found: Findings) -> str | None:
     return f"Raise `{found.limit}` if it needs longer; its stderr may tell where it stopped."
 
 
+def _may_know_generate_alone(found: Findings) -> str | None:
+    if found.contract != "hook" or not found.when.endswith("answered plan"):
+        return None
+    return (
+        "Its stderr may tell why. A provider that knows Generate alone is asked for that by "
+        '`[hook] phases = ["generate"]` in its binding, or by `--phases generate`.'
+    )
+
+
 _RULES: tuple[Callable[[Findings], str | None], ...] = (
     _missing_module,
     _speaks_content_length,
@@ -131,6 +141,7 @@ _RULES: tuple[Callable[[Findings], str | None], ...] = (
     _is_another_message,
     _buffers_its_reply,
     _had_too_little_time,
+    _may_know_generate_alone,
     _missed_another_limit,
 )
 

@@ -270,7 +270,11 @@ DOCTOR = {
     "prints first": (["printf", r"Hello\n{}\n"], "before the handshake"),
     "reads to the end": (["python", "-c", "import sys; sys.stdin.read(); print('{}')"], "input ends"),
     "does not read": (["sleep", "60"], "standard input"),
-    "other version": (["printf", r'{"type":"handshake"}\n'], "protocol_version_mismatch"),
+    "no manifest": (["printf", r'{"type":"handshake"}\n'], "handshake_failed"),
+    "other version": (
+        ["printf", r'{"type":"handshake","manifest":{"protocol_version":"other.v9"}}\n'],
+        "protocol_version_mismatch",
+    ),
 }
 
 

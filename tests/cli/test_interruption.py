@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_transform import FAILS, PLUGHOST, WAITS
-from tests.host.envelope.lab import Lab
+from tests.host.envelope.lab import Lab, outcome
 
 
 def interrupted(lab: Lab, number: signal.Signals, *words: str | Path) -> tuple[int, str, str]:
@@ -44,7 +44,7 @@ def test_an_interrupted_pass_tells_a_program_what_it_did_and_undid(number: signa
     assert status == 128 + number
     told = json.loads(output)
     assert (told["ok"], told["problem"], told["aborted"], told["put_back"]) == (False, "interrupted", True, 1)
-    assert [(each["plugin"], each["status"]) for each in told["plugins_applied"]] == [
+    assert [(each["plugin"], outcome(each)) for each in told["plugins_applied"]] == [
         ("done", "success"),
         ("waits", "aborted"),
     ]
@@ -66,7 +66,7 @@ def test_an_interrupted_dry_run_tells_who_was_at_work(lab: Lab) -> None:
     waits = lab.plugin("waits", body)
     _, output, _ = interrupted(lab, signal.SIGTERM, "--plugin", waits, "--dry-run", "--json")
     told = json.loads(output)
-    assert [(each["plugin"], each["status"]) for each in told["plugins_applied"]] == [("waits", "aborted")]
+    assert [(each["plugin"], outcome(each)) for each in told["plugins_applied"]] == [("waits", "aborted")]
     assert told["put_back"] == 0
 
 
@@ -126,7 +126,7 @@ def test_a_signal_that_comes_when_all_is_done_hides_nothing_of_it(
     status, told = signalled(
         number, "os.rmdir", name, str(lab.root), *named, *words
     )  # all is written down by then
-    applied = [(each["plugin"], each["status"]) for each in told["plugins_applied"]]
+    applied = [(each["plugin"], outcome(each)) for each in told["plugins_applied"]]
     assert status in (told["ok"] is not True, 128 + number)
     if "--dry-run" in words:
         assert [plugin for plugin, _ in applied] == ["a-done", "b-fails", "c-done"]

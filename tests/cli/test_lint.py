@@ -62,7 +62,7 @@ def test_a_warning_is_exit_status_1_and_an_error_when_strict(run: Run, stamp: Pa
 
 
 def test_an_error_is_exit_status_2_with_its_key(run: Run, stamp: Path) -> None:
-    (stamp / "manifest.yml").write_text(MANIFEST.replace('"1.0"', "1.0"))
+    (stamp / "manifest.yml").write_text(MANIFEST.replace('"1.0"', "true"))
     ran = run("lint", "stamp", "--json")
     assert ran.status == 2
     (finding,) = ran.json["plugins"][0]["findings"]

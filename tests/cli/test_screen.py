@@ -132,11 +132,10 @@ def test_a_near_miss_is_named(root: Path, run: Run) -> None:
     assert "Did you mean viewer?" in run("screen", "veiwer", "--once").stderr
 
 
-def test_a_plugin_without_screens_names_those_that_have_some(root: Path, run: Run) -> None:
+def test_a_plugin_that_lists_no_screen_is_drawn_under_its_own_name(root: Path, run: Run) -> None:
     write_plugin(root, "mute", screens="[]")
-    ran = run("screen", "mute", "--once")
-    assert ran.status == 2
-    assert "viewer" in ran.stderr
+    shown = run("screen", "mute", "--json", "--settle", "0", "--size", "9x2").json
+    assert (shown["plugin"], shown["screen"], shown["lines"]) == ("mute", "mute", ["mute 9x2", ""])
 
 
 def test_a_wrong_manifest_says_what_is_wrong(root: Path, run: Run) -> None:

@@ -21,7 +21,7 @@ def test_the_table_tells_time_state_and_what_happens(run: Run) -> None:
     starts = [row.split()[0] for row in rows if "is started" in row]
     assert starts == ["0", "1.5", "6.5", "726.5"]
     assert "backoff" in rows[3]
-    assert "idle" in rows[-1]
+    assert "spawning" in rows[-1]
 
 
 def test_as_many_processes_are_started_in_the_table_as_are_counted_below_it(run: Run) -> None:
@@ -39,7 +39,7 @@ def test_the_same_as_one_json_object_with_the_policy_it_is_about(run: Run) -> No
     assert shown["policy"]["failure_window_s"] == default.failure_window_s
     assert shown["policy"]["stable_s"] == default.stable_s
     assert shown["policy"]["idle_reap_s"] == default.idle_reap_s
-    assert (shown["state"], shown["started"], shown["unused"]) == ("idle", 4, 0)
+    assert (shown["state"], shown["started"], shown["unused"]) == ("spawning", 4, 0)
     moments = shown["timeline"]
     assert [row["at_s"] for row in moments if row["event"] == "started"] == [0, 1.5, 6.5, 726.5]
     assert set(moments[0]) == {"at_s", "state", "event", "what", "process", "attempt", "failures"}

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from plughost.host.envelope.plugin_flow import UNANSWERED
-from tests.host.envelope.lab import Lab
+from tests.host.envelope.lab import Lab, outcome
 
 Run = Callable[..., Any]
 PLUGHOST = [sys.executable, "-m", "plughost", "transform"]
@@ -44,7 +44,7 @@ def test_a_pass_is_shown_as_a_table_and_as_json(lab: Lab, run: Run) -> None:
     )
     assert ran.status == 0
     assert re.search(r"^hello +success +1 +\d+ ms +a.txt$", ran.stdout, re.M)
-    assert lab.record["template"] == {"name": "t", "version": "2"}
+    assert lab.record["template"] == {"name": "t", "version": "2", "source_path": ""}
     shown = run("transform", "tree", "--plugin", hello, "--json").json
     assert shown["ok"] is True
     assert shown["plugins_applied"] == lab.entries[1:]
@@ -164,7 +164,8 @@ def test_variables_files_and_answers_are_given_by_words(lab: Lab, run: Run) -> N
         "b.txt",
     )
     assert ran.status == 0, ran.stderr
-    assert json.loads(lab.text("b.txt")) == [{"t": "x=y", "n": [1, None]}, {"w": "said"}]
+    given = {"t": "x=y", "n": [1, None], "__extra_inputs__": {"w": "said"}}
+    assert json.loads(lab.text("b.txt")) == [given, {"w": "said"}]
     assert lab.text("a.txt") == "a\n"
     for name in ("--var", "--answer"):
         for value in ("x:=nope", "x:=nan", "x:=@missing"):
@@ -336,7 +337,7 @@ def test_a_person_may_give_up(key: str, status: int | None, lab: Lab) -> None:
     assert ended not in (0, -signal.SIGINT)
     assert status in (None, ended)
     assert lab.text("a.txt") == "a\n"
-    assert [entry["status"] for entry in lab.entries] == ["aborted"]
+    assert [outcome(entry) for entry in lab.entries] == ["aborted"]
 
 
 @pytest.mark.parametrize("others", [[], ["b-other", "c-other"]], ids=["the last", "not the last"])
@@ -368,7 +369,7 @@ def test_a_person_who_is_late_has_not_given_up(lab: Lab) -> None:
     session.expect("Word?")
     assert session.end() == 1
     (entry,) = lab.entries
-    assert (entry["status"], entry["error"]) == ("aborted", UNANSWERED)
+    assert (outcome(entry), entry["error"]) == ("aborted", UNANSWERED)
 
 
 def test_a_question_cannot_pretend_to_be_ours(lab: Lab) -> None:

@@ -71,7 +71,7 @@ def test_a_sound_plugin_has_no_findings(put):
 
 
 def test_every_flaw_of_a_manifest_is_an_error_with_its_key(put):
-    manifest = "name: stamp\nversion: 1.0\napi_version: 2\nisolation: {network: no, memory_mb: 0}\n"
+    manifest = "name: stamp\nversion: true\napi_version: 2\nisolation: {network: maybe, memory_mb: 0}\n"
     assert put(manifest=manifest) == [
         ("error", "manifest", "version"),
         ("error", "manifest", "supported_extensions"),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from plughost import RemoteError, blocking
+from plughost.manifest import binding as bindings
 from plughost.testkit import assert_conforms
 
+LEAST_S = 0.2  # a little less than a plugin waits; on a busy machine it is there for longer, never for less
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
@@ -57,6 +62,34 @@ def test_an_example_greets_and_adds_like_its_neighbours(name: str, built: Path) 
         with pytest.raises(RemoteError) as caught:
             plugin.call("greet", {}, timeout=250)
         assert caught.value.code == "invalid_input"
+
+
+@pytest.mark.timeout(660)
+@pytest.mark.requirement("execute:exit:waits")
+@pytest.mark.parametrize("name", ALL)
+def test_an_example_waits_for_its_host_to_read_the_answer(name: str, built: Path) -> None:
+    """The host keeps the input open. A plugin that exits at once could be gone before its answer is read."""
+    handshake = {"type": "handshake", "protocol_version": "rterm.plugin.v1"}
+    request = {"type": "request", "request_id": "r", "tool_name": "greet", "input": {"name": "Ada"}}
+    binding = bindings.read(built / name)
+    program = sys.executable if binding.command[0] == "python" else binding.command[0]
+    with subprocess.Popen(
+        [program, *binding.command[1:]],
+        cwd=binding.cwd,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{json.dumps(handshake)}\n".encode())
+        process.stdin.flush()
+        process.stdout.readline()
+        asked = time.monotonic()
+        process.stdin.write(f"{json.dumps(request)}\n".encode())
+        process.stdin.flush()
+        assert b"Hello Ada" in process.stdout.readline()
+        assert process.wait(30) == 0  # by itself, though its input is still open
+        assert time.monotonic() - asked >= LEAST_S
 
 
 def test_every_example_directory_is_tested() -> None:

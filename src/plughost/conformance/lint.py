@@ -95,6 +95,7 @@ def _duplicate(count: int) -> Finding:
 def _lint_manifest(manifest: EnvelopeManifest) -> list[Finding]:
     """Return what is odd about a manifest that can be used."""
     found = [_unknown_key(key) for key in manifest.unknown[:UNKNOWN_LIMIT]]
+    found += [warning("odd-value", each.text, each.key) for each in manifest.remarks]
     bare = [key for key in ("author", "description") if not getattr(manifest, key).strip()]
     found += [warning("undocumented", "missing: an operator sees it beside the name", key) for key in bare]
     directory = manifest.directory.name

@@ -45,6 +45,7 @@ def failure(
         last_in=diagnosis.last_received(evidence.frames),
         limit=fault.limit,
         contract=binding.contract,
+        when=fault.when,
     )
     autopsy = Autopsy(
         stage=fault.stage,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -66,6 +66,14 @@ class Environment(Struct, frozen=True, forbid_unknown_fields=True):
     inherit: tuple[str, ...] = field(name="pass", default=USUAL_ENVIRONMENT)
     set: dict[str, str] = {}
 
+    def inherited(self, ours: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of *ours* that are listed. `EXAMPLE_*` lists all that begin so; `*` alone lists none."""
+        named = {name: ours[name] for name in self.inherit if name in ours}
+        prefixes = tuple(each[:-1] for each in self.inherit if len(each) > 1 and each.endswith("*"))
+        if not prefixes:
+            return named
+        return named | {name: value for name, value in ours.items() if name.startswith(prefixes)}
+
 
 class ExecuteOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """What only the `execute` contract knows."""
@@ -74,11 +82,24 @@ class ExecuteOptions(Struct, frozen=True, forbid_unknown_fields=True):
     strict: bool = False  # bytes after the answer fail the call instead of being a warning
 
 
+class EnvelopeOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What only the `envelope` contract knows. It stands in the plugin's manifest.yml."""
+
+    lenient: bool = False  # its replies may be without `per_file`
+
+
 class HookOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """What only the `hook` contract knows."""
 
     # What it is asked for, in this order; empty: what it declares, or Plan and Generate as usual.
     phases: tuple[Literal["detect", "plan", "generate", "validate", "preflight"], ...] = ()
+
+
+class SidebandOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What only the `sideband` contract knows."""
+
+    # Its standard input is a terminal that shows what it reads: that echo is taken out of its output.
+    echoes: bool = False
 
 
 _USUAL = Limits()
@@ -99,7 +120,9 @@ class Binding(Struct, frozen=True):
     limits: Limits = _USUAL
     survivors: Literal["end", "allow"] = "end"
     execute: ExecuteOptions = ExecuteOptions()
+    envelope: EnvelopeOptions = EnvelopeOptions()
     hook: HookOptions = HookOptions()
+    sideband: SidebandOptions = SidebandOptions()
     check: Snippets = Snippets()  # of `sideband`
     writable: tuple[Path, ...] | None = (
         None  # it can write below these paths only; None: wherever its user can
@@ -123,7 +146,9 @@ class Binding(Struct, frozen=True):
     def reference(self) -> str:
         """How to name this plugin on a command line."""
         if self.source == COMMAND_LINE:
-            return f"--contract {self.contract} -- {shlex.join(self.command)}"
+            allowed = "".join(f"--allow {shlex.quote(each)} " for each in self.allow)
+            phases = f"--phases {','.join(self.hook.phases)} " if self.hook.phases else ""
+            return f"--contract {self.contract} {allowed}{phases}-- {shlex.join(self.command)}"
         if self.source == IN_CODE:
             return self.name
         return self.source.removesuffix(f"/{FILE_NAME}").removesuffix("/manifest.yml")
@@ -149,6 +174,7 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
     execute: ExecuteOptions = ExecuteOptions()
     hook: HookOptions = HookOptions()
+    sideband: SidebandOptions = SidebandOptions()
     check: Snippets = Snippets()
 
 
@@ -204,13 +230,19 @@ def of_command(
     *,
     name: str = "",
     directory: Path | None = None,
+    allow: tuple[str, ...] = (),
+    phases: tuple[str, ...] = (),
 ) -> Binding:
     """Bind a bare command line, with defaults for the rest.
 
-    Without a *name*, the plugin may call itself what it likes. Raises ManifestError.
+    Without a *name*, the plugin may call itself what it likes. *allow* are the capabilities that it is granted,
+    *phases* what a `hook` plugin is asked for. Raises ManifestError.
     """
     where = (directory or Path()).absolute()
-    binding = Binding(name, contract, tuple(command), where, where, source=COMMAND_LINE)
+    options = HookOptions(phases=phases)  # type: ignore[arg-type]  # checked below
+    binding = Binding(
+        name, contract, tuple(command), where, where, source=COMMAND_LINE, allow=allow, hook=options
+    )
     check(binding, named=bool(name))
     return binding
 
@@ -230,6 +262,7 @@ def _bind(found: _Document, directory: Path, source: str) -> Binding:
         survivors=found.plugin.survivors,
         execute=found.execute,
         hook=found.hook,
+        sideband=found.sideband,
         check=found.check,
     )
     check(binding)
@@ -281,7 +314,9 @@ def _check_types(binding: Binding, wrong: Callable[[str, str, str], ManifestErro
         "limits": (binding.limits, Limits),
         "environment": (binding.environment, Environment),
         "execute": (binding.execute, ExecuteOptions),
+        "envelope": (binding.envelope, EnvelopeOptions),
         "hook": (binding.hook, HookOptions),
+        "sideband": (binding.sideband, SidebandOptions),
         "check": (binding.check, Snippets),
     }
     for table, (part, kind) in tables.items():

@@ -5,8 +5,8 @@ So the library is only asked for events, which come one by one from a flat loop;
 with a bound on their number and depth. Whatever two readers could understand differently is refused:
 anchors and aliases altogether, because nothing in a page of flat keys is worth naming twice, and without
 them there is no expansion, no cycle and no merge; tags, directives and second documents; keys that are no
-text or come twice; dates, infinities and NaN. Plain words are read by the core schema of YAML 1.2: `yes` is
-a text.
+text or come twice; infinities and NaN. Plain words are read by the core schema of YAML 1.2: `yes` and dates
+are texts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ _BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": F
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -143,8 +142,6 @@ class _Tree:
             return _BOOLEAN[word]
         if _NOT_FINITE.fullmatch(word):
             raise self.wrong(event, f"{quote(word)} is not a finite number", "Give a number")
-        if _DATE.fullmatch(word):
-            raise self.wrong(event, f"{quote(word)} is a date to some readers and text to others", "Quote it")
         return self._number(event, word)
 
     def _number(self, event: Any, word: str) -> Any:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...manifest.duplex_manifest import DuplexManifest
     from ...manifest.duplex_registry import Rejection
 
+USUAL_PLACES = ("plugins", "dist/plugins")  # the contract's document names the second
 LOG_LEVELS = ("trace", "debug", "info", "warn", "error")
 
 root = click.option(
@@ -27,7 +28,7 @@ root = click.option(
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
     help="A directory of plugin directories; repeatable. All plugins in it are at hand, so that they can hear each "
-    "other. Otherwise: what plughost.toml names, ./plugins, or the current directory.",
+    "other. Otherwise: what plughost.toml names, ./plugins and ./dist/plugins, or the current directory.",
 )
 config = click.option(
     "--config",
@@ -87,7 +88,8 @@ def places(roots: Sequence[Path]) -> Places:
     )
     if usable or rejected:
         return Places(usable, rejected)
-    return Places((Path("plugins") if os.path.isdir("plugins") else Path(),))
+    there = tuple(Path(each) for each in USUAL_PLACES if os.path.isdir(each))
+    return Places(there or (Path(),))
 
 
 def is_plugin(word: str) -> bool:

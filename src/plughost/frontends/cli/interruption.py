@@ -39,7 +39,7 @@ def sentence(told: PassInterrupted | None, *, count: int) -> str:
     """
     if told is None or not count:
         return "interrupted before any plugin was begun"
-    hit = [each["plugin"] for each in told.plugins_applied if each["status"] == "aborted"]
+    hit = [each["plugin"] for each in told.plugins_applied if each.get("aborted")]
     kept = any(each["changes"] for each in told.plugins_applied)
     paths = f"{told.put_back} changed paths were put back" if told.put_back else "no path had to be put back"
     at_work = f"interrupted while {', '.join(hit)} was at work" if hit else "interrupted between plugins"

@@ -52,6 +52,28 @@ contract = click.option(
 )
 
 
+def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Keep the value of an option for `bind`, so that commands need not pass it on."""
+    ctx.meta[f"{__name__}.{parameter.name}"] = value
+
+
+allow = click.option(
+    "--allow",
+    multiple=True,
+    expose_value=False,
+    callback=_keep,
+    metavar="NAME",
+    help="execute, hook: grant the COMMAND after `--` this capability; may be given several times.",
+)
+phases = click.option(
+    "--phases",
+    expose_value=False,
+    callback=_keep,
+    metavar="LIST",
+    help="hook: ask the COMMAND after `--` for these phases, such as `generate` or `plan,generate`.",
+)
+
+
 def complete_plugin(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
     """Offer the names of plughost.toml and the directories that hold a binding."""
     from click.shell_completion import CompletionItem
@@ -84,6 +106,7 @@ plugin = click.argument(
 def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Binding:
     """Return the binding that the words of a command line mean. Raises ManifestError or a usage error."""
     command: list[str] = ctx.find_root().obj or []
+    bare = _bare_options(ctx, contract)
     if contract is None:
         if plugin is None:
             raise click.UsageError("Which PLUGIN? A directory, a plugin.toml, or a name in plughost.toml.")
@@ -92,7 +115,25 @@ def bind(ctx: click.Context, plugin: str | None, contract: str | None) -> Bindin
         raise click.UsageError(f"PLUGIN ({plugin}) and --contract exclude each other.")
     if not command:
         raise click.UsageError("--contract needs the plugin's command after `--`.")
-    return bindings.of_command(contract, command)
+    return bindings.of_command(contract, command, allow=bare.get("allow", ()), phases=bare.get("phases", ()))
+
+
+# Of which contracts a bare command can be given what a binding would say, by the names of the parameters.
+BARE_OPTIONS = {"allow": ("execute", "hook"), "phases": ("hook",)}
+
+
+def _bare_options(ctx: click.Context, contract: str | None) -> dict[str, tuple[str, ...]]:
+    """Return what the command line says in place of a binding. Raises a usage error where nobody would read it."""
+    kept = {name: ctx.meta.get(f"{__name__}.{name}") for name in BARE_OPTIONS}
+    given = {name: value for name, value in kept.items() if value}
+    for name in given:
+        if contract is None:
+            raise click.UsageError(f"--{name} goes with --contract: a PLUGIN has a binding that says it.")
+        if contract not in BARE_OPTIONS[name]:
+            raise click.UsageError(f"--{name} is not for plugins of the contract {contract}.")
+    if "phases" in given:
+        given["phases"] = tuple(word.strip() for word in given["phases"].split(","))
+    return given
 
 
 def named_path(word: str) -> Path:

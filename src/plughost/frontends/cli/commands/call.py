@@ -24,6 +24,7 @@ OTHER_COMMANDS = {
 @click.command("call", short_help="Call a tool of an `execute` plugin.")
 @click.argument("words", nargs=-1, metavar="PLUGIN TOOL [JSON]", shell_complete=options.complete_plugin)
 @options.contract
+@options.allow
 @click.option(
     "--context", "context_pairs", multiple=True, metavar="KEY=VALUE", help="Add this to the context."
 )

@@ -30,6 +30,8 @@ OWN_OPTIONS = {
 @click.command("check", short_help="Check a plugin against its contract, clause by clause.")
 @options.plugin
 @options.contract
+@options.allow
+@options.phases
 @click.option("--tool", help="execute: the tool to call; the first one otherwise.")
 @click.option("--input", "input_text", metavar="JSON", help="execute: what to call it with; {} otherwise.")
 @click.option(

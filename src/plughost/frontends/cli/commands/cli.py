@@ -39,7 +39,7 @@ EXIT_INTERRUPTED = 130
     "--timeout",
     type=options.Seconds(0, options.LONGEST_TIMEOUT_S, min_open=True),
     metavar="SECONDS",
-    help="Give up after so long.",
+    help="Give up after so long, and end every process at once.",
 )
 @options.as_json
 def command(
@@ -106,6 +106,7 @@ def _run(
 ) -> int:
     """Run *words* and tell what came of it at once: other plugins may take their time to end."""
     from ....errors import PlughostError, RemoteError
+    from ....failures import FailureCode, PluginFailure
     from ..main import report
 
     try:
@@ -114,7 +115,10 @@ def _run(
         complaints.report(terminal, error)
         return EXIT_REMOTE_ERROR
     except PlughostError as error:
-        return report(terminal, error)
+        status = report(terminal, error)
+        if timeout is not None and isinstance(error, PluginFailure) and error.code is FailureCode.TIMEOUT:
+            fleet.abort()  # the caller's time is up: no grace for processes either
+        return status
 
 
 def _written(terminal: Terminal, namespace: str, result: Any) -> int:

@@ -121,12 +121,11 @@ def _envelope(terminal: Terminal) -> dict[str, Any]:
         after = _cells(directory)
         record = json.loads((directory / ".exlab-wizard" / "creation.json").read_text(encoding="utf-8"))
         for each in record["plugins_applied"]:
-            cost = each["isolation"]
-            peak = cost["peak_memory_mb"]
+            cost = each.get("isolation") or each["partial_isolation"]
+            peak = cost.get("peak_memory_mb")
             terminal.text(
                 f"  {each['plugin']}: {each['status']}, {', '.join(each['files_affected'])}; "
-                f"{cost['attempts']} worker(s), {cost['duration_ms']} ms"
-                + ("" if peak is None else f", {peak} MiB")
+                f"{cost['attempts']} worker(s), {cost['duration_ms']} ms" + (f", {peak} MiB" if peak else "")
             )
         changed = {place: after[place] for place in after if before.get(place) != after[place]}
         for cell, value in changed.items():

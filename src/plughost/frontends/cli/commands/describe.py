@@ -14,6 +14,8 @@ from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal, one_line
 from .check import read_pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....conformance.envelope_subject import Subject
     from ....manifest.binding import Binding
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 @click.command("describe", short_help="Shake hands with a plugin and show what it says about itself.")
 @options.plugin
 @options.contract
+@options.allow
+@options.phases
 @click.option(
     "--var", "variables", multiple=True, metavar="KEY=VALUE", help="envelope: tell it this variable."
 )
@@ -165,7 +169,7 @@ def _describe_envelope(terminal: Terminal, binding: Binding, variables: dict[str
 
     found = subject(binding, variables)
     started = time.perf_counter()
-    objections = validate(found)
+    objections, answered = validate(found)
     took = (time.perf_counter() - started) * 1000
     version = found.manifest.version if found.manifest is not None else ""
     terminal.heading(f"{found.name} {version}".strip())
@@ -177,8 +181,8 @@ def _describe_envelope(terminal: Terminal, binding: Binding, variables: dict[str
         command=" ".join(binding.command),
         binding=binding.source,
         limits=_limits_row(binding),
-        took=f"{took:.1f} ms for the validation",
-        validation=f"{len(objections)} objections" if objections else "nothing to object to",
+        **({"took": f"{took:.1f} ms for the validation"} if answered else {}),
+        validation=_validation_row(objections, asked=answered is not None),
     )
     for objection in objections:
         terminal.text(f"    {one_line(objection)}")
@@ -195,6 +199,12 @@ def _describe_envelope(terminal: Terminal, binding: Binding, variables: dict[str
         }
     )
     terminal.exit(EXIT_REMOTE_ERROR if objections else EXIT_OK)
+
+
+def _validation_row(objections: Sequence[str], *, asked: bool) -> str:
+    if objections:
+        return f"{len(objections)} objections"
+    return "nothing to object to" if asked else "it is not asked about variables (`validates`)"
 
 
 def _manifest_rows(found: Subject) -> dict[str, str]:

@@ -11,6 +11,8 @@ from ..terminal import EXIT_OK, EXIT_REMOTE_ERROR, Terminal
 @click.command("doctor", short_help="Find out why a plugin does not work.")
 @options.plugin
 @options.contract
+@options.allow
+@options.phases
 @options.as_json
 @click.pass_context
 def command(ctx: click.Context, plugin: str | None, contract: str | None, as_json: bool) -> None:

@@ -30,7 +30,7 @@ SHOWN = 1_000  # characters of a diagnostic's text; --json has all of it
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The pipeline file: jobs, steps, caches and so on, in YAML.",
+    help="The pipeline: jobs, steps, caches and so on, in YAML; a file, or a directory of parts.",
 )
 @click.option(
     "--out",
@@ -50,6 +50,8 @@ SHOWN = 1_000  # characters of a diagnostic's text; --json has all of it
 @click.option("--fact", "facts", multiple=True, metavar="K=V", help="Tell the providers this fact.")
 @click.option("--flag", "flags", multiple=True, metavar="K=V", help="Tell the providers this flag.")
 @options.contract
+@options.allow
+@options.phases
 @click.option("--quiet", is_flag=True, help="Do not show the plugins' stderr.")
 @options.as_json
 @click.pass_context

@@ -41,6 +41,7 @@ EXIT_SKIP = 4  # the job need not run
 @click.option("--env", "variables", multiple=True, metavar="K=V", help="A variable that matters to the job.")
 @click.option("--previous", default="", metavar="HEX", help="The signature of the job's last run.")
 @options.contract
+@options.allow
 @options.as_json
 @click.pass_context
 def command(

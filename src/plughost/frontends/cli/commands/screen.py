@@ -154,6 +154,7 @@ def _show_once(
 ) -> None:
     from ....blocking import Host
     from ....errors import RemoteError
+    from ....failures import PluginTimeout
     from ....host.duplex import painting
     from ....supervision.states import State
     from ...tui import once, room
@@ -178,6 +179,9 @@ def _show_once(
         except RemoteError as error:
             complaints.report(terminal, error)
             status = EXIT_REMOTE_ERROR
+        except PluginTimeout:
+            fleet.abort()  # it has had its time: no grace for its end either
+            raise
         else:  # at once: other plugins may take their time to end
             frame = {"plugin": plugin.name, "screen": screen, **painting.to_json(result.buffer, *size)}
             terminal.data({"ok": True, **frame})
@@ -211,12 +215,8 @@ def _choose(
     known: list[str] = []
     for word in dict.fromkeys(words):
         plugin = fleet_options.pick(word, fleet.plugins, [*fleet.rejected, *rejected])
-        there = plugin.manifest.provides.screens
-        if not there:
-            others = sorted(each.name for each in fleet.plugins.values() if each.manifest.provides.screens)
-            raise click.UsageError(
-                f"{plugin.name} has no screens. Plugins with screens: {', '.join(others) or 'none'}."
-            )
+        # What a manifest provides is information: a plugin that lists no screen may draw one, under its own name.
+        there = plugin.manifest.provides.screens or (plugin.name,)
         known += there
         chosen += [(plugin, screen) for screen in [each for each in screens if each in there] or there[:1]]
     for screen in screens:

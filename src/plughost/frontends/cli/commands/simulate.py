@@ -42,7 +42,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, word: str) -> float
     type=click.Choice(["lazy", "eager"]),
     default="lazy",
     show_default=True,
-    help="When the plugin is started: for a request, or with the host and again after each backoff.",
+    help="When the plugin is started: for the first request, or with the host.",
 )
 @click.option(
     "--backoff",

@@ -66,6 +66,12 @@ if TYPE_CHECKING:
 )
 @click.option("--record", type=options.NamedPath(), help="The record; .exlab-wizard/creation.json otherwise.")
 @click.option("--logs", type=options.NamedPath(), help="Where logs go; .exlab-wizard otherwise.")
+@click.option(
+    "--log-of",
+    type=click.Choice(["run", "equipment"]),
+    default="run",
+    help="Whose log is written: that of DIRECTORY, or that of the directory above named as --equipment.",
+)
 @click.option("--recover", is_flag=True, help="Only put right what a killed pass has left, then stop.")
 @options.as_json
 def command(
@@ -89,6 +95,7 @@ def command(
     input_timeout: float | None,
     record: Path | None,
     logs: Path | None,
+    log_of: str,
     recover: bool,
     as_json: bool,
 ) -> None:
@@ -121,6 +128,7 @@ def command(
         "jobs": jobs,
         "keep_partial": keep_partial,
         "confine": False if no_confine else None,
+        "log_of": log_of,
     }
     if record is not None:
         keywords["record"] = record
@@ -166,11 +174,9 @@ def _show_interrupted(terminal: Terminal, progress: Progress) -> None:
     terminal.progress("")  # behind the `^C` that the terminal has written
     terminal.error(interruption.sentence(told, count=progress.count))
     if told is not None:
-        from msgspec import convert
+        from ....record.schema import of_dict
 
-        from ....record.schema import Applied
-
-        _show_applied(terminal, [convert(each, Applied) for each in told.plugins_applied])
+        _show_applied(terminal, [of_dict(each) for each in told.plugins_applied])
 
 
 def _choose(
