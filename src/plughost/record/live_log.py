@@ -119,7 +119,10 @@ class LiveLog:
             with suppress(OSError):
                 os.ftruncate(fd, was.size)
             return False
-        self._file = describe(os.fstat(fd))
+        now = os.fstat(fd)
+        if now.st_size != was.size + len(data):  # a plugin wrote between the look and the write
+            return False
+        self._file = describe(now)
         self._data += data
         return True
 

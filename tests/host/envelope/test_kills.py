@@ -51,7 +51,8 @@ count = 0
 def hook(event, arguments):
     # Every operation on files that the host is about to do: at the chosen one it is killed instead.
     global count
-    if event.startswith(("os.", "open", "fcntl.", "shutil.")):
+    # What it reads of processes is not counted: that differs with what else runs on the machine.
+    if event.startswith(("os.", "open", "fcntl.", "shutil.")) and not str(*arguments[:1]).startswith("/proc"):
         count += 1
         if count == int(stop):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -200,10 +201,10 @@ def test_a_host_killed_at_a_random_instant_leaves_what_recovery_puts_right(
 def test_a_host_killed_before_any_of_its_operations_on_files_leaves_what_recovery_puts_right(
     every: int, victim: Victim
 ) -> None:
-    number, states = every, set()
+    number, unharmed, states = every, 0, set()
     for root in trees(victim.lab, 10_000):
-        finished = victim.kill(root, at=number)
-        if finished is not None:
+        unharmed = 0 if victim.kill(root, at=number) is None else unharmed + 1
+        if unharmed == 5:  # in a row: one pass may have a few operations less than the one before
             break
         assert gone(victim.lab)
         states.add(victim.check(root))

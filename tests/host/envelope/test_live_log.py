@@ -18,6 +18,8 @@ from plughost.errors import LocalProtocolError
 from plughost.host.envelope import ledger
 from plughost.host.envelope.leftovers import put_right
 from plughost.host.events import Event, Logged
+from plughost.record import live_log
+from plughost.record.log_file import write_all
 from plughost.record.log_lines import LogLine, render
 from tests.host.envelope.lab import Lab
 from tests.host.envelope.test_kills import KILLED, gone
@@ -208,6 +210,25 @@ def test_lines_behind_a_byte_that_a_plugin_added_to_the_log_are_rendered_when_it
     assert entry.status == "policy_violation", entry.error
     assert messages(both.log) == NAMES
     assert max(map(rendered.count, NAMES)) <= 3  # live, refused, and when it is done
+    assert len(rendered) <= LINES + 4
+
+
+@pytest.mark.requirement("envelope:stderr:live")
+def test_lines_behind_a_byte_that_came_just_before_a_write_are_rendered_when_the_plugin_is_done(
+    lab: Lab, rendered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raced: list[bytes] = []
+
+    def late(fd: int, data: bytes) -> None:
+        if not raced:
+            write_all(fd, b"x")  # as if a plugin wrote between the host's look at the log and its write
+        raced.append(data)
+        write_all(fd, data)
+
+    monkeypatch.setattr(live_log, "write_all", late)
+    entry = lab.one(teller(lab, TELLS.replace("SPOIL", "pass")))
+    assert entry.status == "policy_violation", entry.error
+    assert messages(lab.log) == NAMES
     assert len(rendered) <= LINES + 4
 
 
